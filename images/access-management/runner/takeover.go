@@ -21,7 +21,8 @@ import (
 // What was taken over is written with the first record that has the SUPI, as that record's predecessor: whoever has written meanwhile wins, and this UE is
 // forgotten. The giver does nothing for it for a while (givenFor), so that the taker is not late. A UE whose taker died before it wrote, or that has gone
 // again by then, is the giver's then as before, but idle, and is taken when it comes again. That it is to be looked at then is written with what is given up
-// (procedure.DueGiven): the giver may die, and its successor looks. Who takes the UE takes that away with its first write.
+// (procedure.DueGiven): the giver may die, and its successor looks. Who takes the UE takes that away with its first write; of a taker that does not, and whose
+// UE has ended, the giver takes it away when it looks (untime).
 
 // Another shard is asked so often, that long apart.
 const (
@@ -197,7 +198,8 @@ func (r *Runner) notOurs(q queued) {
 }
 
 // untime takes away what is due, and in the midst of, here of a UE that is another shard's: a holder before has died between giving it up and hearing that
-// it was taken. The UE's holder, which may be writing it, reads it again then.
+// it was taken. The UE's holder, which may be writing it, reads it again then. Or there is no such UE any more, found is the zero Record, and who took it has
+// left that here: programs before procedure.DueGiven do.
 func (r *Runner) untime(u *ue, found sessionstore.Record) {
 	if len(u.due) == 0 && !u.wanted {
 		return

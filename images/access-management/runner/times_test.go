@@ -10,6 +10,7 @@ import (
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -163,5 +164,90 @@ func TestAGiftThatNobodyTakes(t *testing.T) {
 				t.Errorf("due are %+v, %v, want its mobile reachable timer", due, err)
 			}
 		})
+	}
+}
+
+// What is due, or under way, of a UE that is not there is looked at once: a program that does not know procedure.DueGiven has taken the UE, and the UE has
+// ended there.
+func TestTimesOfAUEThatIsNotThere(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		dies   bool // the giver, which has forgotten what it gave
+		faults []memory.Fault
+		reads  int
+	}{
+		"the giver looks":             {reads: 1},
+		"its successor looks":         {dies: true, reads: 1},
+		"the store has heard nothing": {faults: []memory.Fault{memory.LostRequest}, reads: 2}, // there is a look before it is told again
+		"the store is not heard":      {faults: []memory.Fault{memory.LostAnswer}, reads: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			h.do(func() {
+				h.runner.GiveUp(record.Key(supi), func(_ []byte, err error) {
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			})
+			n.settle()
+			given, err := n.store.Read(ctx, record.Key(supi))
+			if err != nil {
+				t.Fatal(err)
+			}
+			old, err := n.store.Acquire(ctx, shardName(2), "of before", leaseTime)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := sessionstore.Change{Key: given.Key, Was: given.Revision, Is: sessionstore.Revision{Writer: 1, Count: 1}}
+			if err := n.store.Commit(ctx, old, ended); err != nil {
+				t.Fatal(err)
+			}
+			if c.dies {
+				h.die()
+				n.hold(1)
+			}
+			n.reads, n.faults = 0, c.faults
+			n.pass(givenFor + time.Minute)
+			due, err := n.store.Due(ctx, shardName(1), n.now.Add(24*time.Hour), 9)
+			if err != nil || len(due) != 0 || len(n.faults) != 0 {
+				t.Errorf("due are %+v, %v; %d faults were not met", due, err, len(n.faults))
+			}
+			if n.reads != c.reads {
+				t.Errorf("it was read %d times, want %d", n.reads, c.reads)
+			}
+			n.phone.register()
+			n.settle()
+			n.pass(time.Second)
+			if rec := n.kept(); !n.phone.registered || rec == nil || rec.Shard != 1 {
+				t.Errorf("registered %t; the record is %+v", n.phone.registered, rec)
+			}
+		})
+	}
+}
+
+// An intent of a UE that is not there is closed by the next holder.
+func TestAnIntentOfAUEThatIsNotThere(t *testing.T) {
+	ctx := context.Background()
+	n := newNetwork(t)
+	write := func(shard uint16, c sessionstore.Change) {
+		t.Helper()
+		l, err := n.store.Acquire(ctx, shardName(shard), "of before", leaseTime)
+		if err == nil {
+			err = n.store.Commit(ctx, l, c)
+		}
+		if err == nil {
+			err = n.store.Release(ctx, l)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, first := record.Key(supi), sessionstore.Revision{Writer: 1, Count: 1}
+	write(1, sessionstore.Change{Key: key, Is: first, Value: []byte("x"), OpenIntent: true})
+	write(2, sessionstore.Change{Key: key, Was: first, Is: sessionstore.Revision{Writer: 1, Count: 2}})
+	n.hold(1)
+	if keys, err := n.store.Intents(ctx, shardName(1), 9); err != nil || len(keys) != 0 {
+		t.Errorf("intents are %v, %v", keys, err)
 	}
 }

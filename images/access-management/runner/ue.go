@@ -136,6 +136,9 @@ func (r *Runner) loaded(u *ue, found sessionstore.Record, err error) {
 	var other *otherShardError
 	switch {
 	case err == nil, errors.Is(err, sessionstore.ErrNotFound):
+		if err != nil {
+			r.untime(u, found)
+		}
 		r.tell(&u.loaded, nil)
 		r.pump(u)
 	case errors.As(err, &other):

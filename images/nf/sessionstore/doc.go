@@ -8,7 +8,8 @@
 //
 // What a write is. A Change replaces or deletes one record, and in the same step its unique indexes (SUPI, GUTI,
 // SEID), its groups (the sessions of a unit), its open intents and the times at which something is due. Either all
-// of it happens or nothing.
+// of it happens or nothing. Who deletes a record need not know what another shard has of it: the holder of that one
+// takes it away where it finds that the record is gone.
 //
 // What an answer means. nil: it is written, and as many replicas have it as the store was asked to wait for.
 // ErrConflict, ErrTaken, ErrFenced: it is not written, and never will be. ErrUnknown: it may be written, now or

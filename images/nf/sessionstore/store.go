@@ -91,7 +91,8 @@ type Change struct {
 	Key string
 	// Was is the revision that the change was made from, zero where there must be no record. Is is its own.
 	Was, Is Revision
-	// Value replaces the record; nil deletes it, and then AddIndexes, JoinGroups, Due and OpenIntent must be empty.
+	// Value replaces the record; nil deletes it, and then AddIndexes, JoinGroups and OpenIntent must be empty, and Due only takes away. Where Was is zero, too,
+	// there is no record, and what is left of one is taken away: due names and intents of the shard, indexes, groups. It must name some.
 	Value []byte
 
 	// Indexes that name the record from now on, and such that do so no longer. Removing one that names another record
@@ -176,8 +177,8 @@ func (c *Change) Check() error {
 		return nil
 	}
 	switch {
-	case c.Was == Revision{}:
-		return fmt.Errorf("session store: the deletion of %s does not say of which revision", c.Key)
+	case c.Was == Revision{} && !c.CloseIntent && len(c.Due)+len(c.RemoveIndexes)+len(c.LeaveGroups) == 0:
+		return fmt.Errorf("session store: the deletion of %s says neither of which revision nor what is left of it", c.Key)
 	case len(c.AddIndexes) != 0 || len(c.JoinGroups) != 0 || c.OpenIntent:
 		return fmt.Errorf("session store: the deletion of %s adds something to it", c.Key)
 	}

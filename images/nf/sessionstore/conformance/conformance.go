@@ -43,6 +43,7 @@ func Run(t *testing.T, empty func(t *testing.T) *Subject) {
 		"intents are found, the oldest first":                intents,
 		"what is due is found, the earliest first":           due,
 		"what is due goes with who takes a record":           takenFrom,
+		"what is left of a record that is gone is removed":   leftOver,
 		"groups are listed in parts":                         groups,
 		"blocks of numbers are given once":                   blocks,
 		"a store that forgot refuses those who remember":     forgets,
@@ -401,6 +402,56 @@ func takenFrom(t *testing.T, s *Subject) {
 		}
 	}
 	s.has(t, "one", "y", rev(3))
+}
+
+// leftOver: who deletes a record knows nothing of what another shard still has of it. The holder of that takes it away.
+func leftOver(t *testing.T, s *Subject) {
+	ctx := context.Background()
+	l, other := s.lease(t, "0", "a"), s.lease(t, "1", "b")
+	at := time.UnixMilli(1_800_000_000_000)
+	index := sessionstore.Index{Kind: "supi", Value: "1"}
+	for n, key := range []string{"one", "two"} {
+		c := put(key, 0, uint64(n+1), "x")
+		c.OpenIntent, c.JoinGroups, c.Due = true, []string{"g"}, map[string]time.Time{"given": at, "quota": at}
+		s.commit(t, l, c)
+	}
+	s.commit(t, other, sessionstore.Change{Key: "one", Was: rev(1), Is: rev(3)})
+	has := func(when string, due []sessionstore.Due, intents, members []string) {
+		t.Helper()
+		if got, err := s.Due(ctx, "0", at, 9); err != nil || !cmp.Equal(got, due) {
+			t.Errorf("Due %s (-want +got), %v:\n%s", when, err, cmp.Diff(due, got))
+		}
+		if got, err := s.Intents(ctx, "0", 9); err != nil || !slices.Equal(got, intents) {
+			t.Errorf("Intents %s = %v, %v, want %v", when, got, err, intents)
+		}
+		if got, _, err := s.Members(ctx, "g", "", 9); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), members) {
+			t.Errorf("Members %s = %v, %v, want %v", when, got, err, members)
+		}
+	}
+	of := func(key, name string) sessionstore.Due { return sessionstore.Due{Key: key, Name: name, At: at} }
+	both := []string{"one", "two"}
+	has("of a record that is gone", []sessionstore.Due{of("one", "given"), of("two", "given"), of("one", "quota"), of("two", "quota")}, both, both)
+	left := sessionstore.Change{
+		Key: "one", Is: rev(4), Due: map[string]time.Time{"given": {}, "none": {}}, RemoveIndexes: []sessionstore.Index{index}, LeaveGroups: []string{"g"},
+	}
+	for range 2 { // however often it is said
+		s.commit(t, l, left)
+		has("after it", []sessionstore.Due{of("two", "given"), of("one", "quota"), of("two", "quota")}, both[1:], both[1:])
+	}
+	s.hasNot(t, "one")
+	// Of a record that is there nothing is left over.
+	left.Key, left.Is = "two", rev(5)
+	s.refused(t, l, left, sessionstore.ErrConflict)
+	has("after one that is refused", []sessionstore.Due{of("two", "given"), of("one", "quota"), of("two", "quota")}, both[1:], both[1:])
+	s.has(t, "two", "x", rev(2))
+	again := put("one", 0, 6, "y")
+	again.AddIndexes = []sessionstore.Index{index}
+	s.commit(t, l, again)
+	left.Key, left.Is = "one", rev(7)
+	s.refused(t, l, left, sessionstore.ErrConflict)
+	if got, err := s.Find(ctx, index); err != nil || got.Key != "one" {
+		t.Errorf("Find = %+v, %v, want one", got, err)
+	}
 }
 
 func groups(t *testing.T, s *Subject) {

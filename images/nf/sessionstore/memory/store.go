@@ -239,7 +239,7 @@ func (s *Store) commit(l sessionstore.Lease, c sessionstore.Change) error {
 	}
 	d := &s.data
 	there, exists := d.records[c.Key]
-	if (exists && there.Revision == c.Is) || (!exists && c.Value == nil) {
+	if (exists && there.Revision == c.Is) || (!exists && c.Value == nil && c.Was != sessionstore.Revision{}) {
 		return nil // its own write, repeated
 	}
 	if there.Revision != c.Was {

@@ -71,7 +71,7 @@ local there = redis.call('GETRANGE', KEYS[4], 0, 15)
 if there == '' then there = none end
 local delete = ARGV[6] == '1'
 -- Its own write, repeated: the rest was done with it.
-if there == is or (delete and there == none) then
+if there == is or (delete and there == none and was ~= none) then
 ` + written + `
 end
 if there ~= was then return {'CONFLICT'} end
