@@ -122,6 +122,7 @@ func TestAGNBRetainsItsUEs(t *testing.T) {
 			t.Errorf("the UE was %+v, and is %+v", were[n], x)
 		}
 	}
+	s.connects() // the AMF has its UEs back before the gNBs have their answers
 	for n, p := range phones {
 		p.must(p.Idle(s.ctx))
 		p.must(p.ServiceRequest(s.ctx))
