@@ -308,12 +308,25 @@ func TestTransport(t *testing.T) {
 		change(m)
 		return protected(m)
 	}
+	anew := func(pti byte) act {
+		return says("UE: another", with(func(m *n1.ULNASTransport) { m.Payload = []byte{0x2e, 1, pti, 0xc1, 0xff, 0xff} }))
+	}
 	tell(t, "transport", []story{
 		{name: "a session is made", from: registeredUE, acts: []act{asks, smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)), resourceSet(1), updated}},
 		{name: "the accept comes before the answer: it waits", from: registeredUE, acts: []act{asks, happens("SMF: accept", accept(1)), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1))}},
 		{name: "the UE asks anew before it has the accept, whose SMF ends nothing before: it is brought", from: registeredUE, acts: []act{
-			asks, smf("SMF: created", 1, created(1)), says("UE: another", with(func(m *n1.ULNASTransport) { m.Payload = []byte{0x2e, 1, 6, 0xc1, 0xff, 0xff} })),
+			asks, smf("SMF: created", 1, created(1)), anew(6),
 			happens("SMF: accept", accept(1)), smf("SMF: ended", 1, SessionAnswer{Outcome: Done, N2: []byte{7}, N2Type: releaseRequest}), happens("SMF: the same, late", accept(1)),
+		}},
+		{name: "the UE asks anew before the SMF has answered: what comes of the first request ends before the second is asked for, and its accept waits for nothing", from: registeredUE, acts: []act{
+			asks, anew(6), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)),
+			smf("SMF: ended", 1, SessionAnswer{Outcome: Done, N2: []byte{7}, N2Type: releaseRequest}),
+		}},
+		{name: "and once more: what waited is not asked for", from: registeredUE, acts: []act{
+			asks, anew(6), anew(7), smf("SMF: created", 1, created(1)), smf("SMF: ended", 1, SessionAnswer{Outcome: Done, N2: []byte{7}, N2Type: releaseRequest}),
+		}},
+		{name: "and the SMF has refused the first", from: registeredUE, acts: []act{
+			asks, anew(6), anew(7), smf("SMF: cause 50", 1, SessionAnswer{Outcome: Refused, Status: 403, Cause: "PDUTYPE_NOT_SUPPORTED", N1: []byte{0x2e, 1, 5, 0xc3, 50}}),
 		}},
 		{name: "T3580: the request again, while the SMF is asked", from: registeredUE, acts: []act{asks, says("UE: the same again", protected(establishes(1)))}},
 		{name: "the SMF rejects the type: the UE hears it", from: registeredUE, acts: []act{

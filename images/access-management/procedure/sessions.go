@@ -79,16 +79,31 @@ func (t *turn) askSMF(a AskSession) bool {
 	if len(list) >= mostAsked {
 		return false
 	}
-	a.SUPI, a.PEI, a.GPSI, a.Place, a.PLMN = t.s.SUPI, t.s.PEI, t.s.GPSI, t.s.Place, t.s.Place.PLMN
-	a.Number, a.sent = t.number(), len(list) == 0
-	if t.live.sessions == nil {
-		t.live.sessions = map[uint8][]AskSession{}
-	}
-	t.live.sessions[id] = append(slices.Clone(list), a)
-	if len(list) == 0 {
-		t.do(a)
+	a.Number, a.sent = t.number(), len(list) == 0 && a.Operation != CreateSession
+	t.live.waits(id, append(slices.Clone(list), t.whose(a)))
+	switch {
+	case a.sent:
+		t.do(t.live.sessions[id][0])
+	case len(list) == 0:
+		t.askNext(id)
 	}
 	return true
+}
+
+// whose session it is: what the UE is called, and where it is.
+func (t *turn) whose(a AskSession) AskSession {
+	a.SUPI, a.PEI, a.GPSI, a.Place, a.PLMN = t.s.SUPI, t.s.PEI, t.s.GPSI, t.s.Place, t.s.Place.PLMN
+	return a
+}
+
+// waits is the list of what SMFs are asked of a session from now on.
+func (l *live) waits(id uint8, list []AskSession) {
+	if l.sessions == nil {
+		l.sessions = map[uint8][]AskSession{}
+	}
+	if l.sessions[id] = list; len(list) == 0 {
+		delete(l.sessions, id)
+	}
 }
 
 // asking says whether an SMF is asked that, of a session.
@@ -103,9 +118,7 @@ func (t *turn) sessionAnswered(e SessionAnswer) {
 	for id, list := range t.live.sessions {
 		if len(list) > 0 && list[0].Number == e.Number {
 			asked, found = list[0], true
-			if t.live.sessions[id] = slices.Clone(list[1:]); len(t.live.sessions[id]) == 0 {
-				delete(t.live.sessions, id)
-			}
+			t.live.waits(id, slices.Clone(list[1:]))
 			break
 		}
 	}
@@ -127,29 +140,32 @@ func (t *turn) sessionAnswered(e SessionAnswer) {
 	}
 }
 
-// askNext of what waits, of a session as it is now. What is for one that is no more is not asked.
+// askNext of what waits, of a session as it is now. What is for one that is no more is not asked; and where one is to be made, that which has its identity ends
+// before (TS 24.501 6.4.1.7 b: the UE has it not any more).
 func (t *turn) askNext(id uint8) {
 	for len(t.live.sessions[id]) > 0 {
-		list := t.live.sessions[id]
-		next := list[0]
-		if next.sent {
+		list := slices.Clone(t.live.sessions[id])
+		if list[0].sent {
 			return
 		}
-		if s := t.s.Session(id); s != nil && next.Operation == UpdateSession {
-			next.Session = *s
-		} else if next.Operation == UpdateSession {
-			if t.live.sessions[id] = slices.Clone(list[1:]); len(t.live.sessions[id]) == 0 {
-				delete(t.live.sessions, id)
-			}
-			t.sessionDone(next, SessionAnswer{Outcome: Refused, Status: 404})
-			if t.s == nil {
+		s := t.s.Session(id)
+		switch operation := list[0].Operation; {
+		case operation == CreateSession && !list[0].Existing && s != nil && s.Context != "":
+			list = append([]AskSession{t.whose(AskSession{
+				Number: t.number(), Operation: UpdateSession, Session: *s, End: true, Cause: "REL_DUE_TO_DUPLICATE_SESSION_ID", purpose: forPlace,
+			})}, list...)
+		case operation == UpdateSession && s != nil:
+			list[0].Session = *s
+		case operation == UpdateSession:
+			t.live.waits(id, list[1:])
+			if t.sessionDone(list[0], SessionAnswer{Outcome: Refused, Status: 404}); t.s == nil {
 				return
 			}
 			continue
 		}
-		next.sent = true
-		t.live.sessions[id] = append([]AskSession{next}, list[1:]...)
-		t.do(next)
+		list[0].sent = true
+		t.live.waits(id, list)
+		t.do(list[0])
 		return
 	}
 }

@@ -60,12 +60,10 @@ func (t *turn) sessionRequested(m *n1.ULNASTransport) {
 	t.createSession(m, record.Session{ID: id, Slice: slice, DNN: dnn}, m.Request == n1.RequestExisting)
 }
 
-// createSession at an SMF: step 3.
+// createSession at an SMF: step 3. A request before it that no SMF has been asked yet is none any more: the UE has given it up.
 func (t *turn) createSession(m *n1.ULNASTransport, is record.Session, existing bool) {
 	id := is.ID
-	if s := t.s.Session(id); s != nil && s.Context != "" && !existing { // TS 24.501 6.4.1.7 b: the UE has it not any more, and the identity is another's
-		t.askSMF(AskSession{Operation: UpdateSession, Session: *s, End: true, Cause: "REL_DUE_TO_DUPLICATE_SESSION_ID", purpose: forPlace})
-	}
+	t.live.waits(id, slices.DeleteFunc(slices.Clone(t.live.sessions[id]), func(a AskSession) bool { return a.purpose == forNew && !a.sent }))
 	if !t.askSMF(AskSession{Operation: CreateSession, Session: is, N1: slices.Clone(m.Payload), Existing: existing, purpose: forNew}) {
 		t.returned(m.PayloadType, id, m.Payload, n1.CauseCongestion, t.backoff())
 	}
