@@ -360,3 +360,34 @@ func TestALateRequestEndsNothingElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// A session that is being written while its Slice changes follows it, also where the store does not list it yet.
+func TestTheSliceChangesWhileASessionIsWritten(t *testing.T) {
+	w := newScripted(t)
+	w.runner.Configured()
+	w.settle()
+	w.deliver(create(1))
+	w.asked["subscription"](procedure.Subscription{})
+	writing := w.soon // the store takes it later
+	w.soon = nil
+	w.configure(2e8)
+	w.runner.Configured()
+	w.settle()
+	if n, err := w.store.Count(context.Background(), SliceGroup(1, "internet")); n != 0 || err != nil {
+		t.Fatalf("%d sessions are listed, %v", n, err)
+	}
+	w.soon = writing
+	w.settle()
+	is := w.config.Digest("internet")
+	if w.runner.kept.Slices["internet"] == is {
+		t.Error("the Slice's sessions follow it, and one does not yet")
+	}
+	w.answer("establish", made())
+	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
+	if s := w.runner.sessions[record.Key(supi, 1)].state.Record; !s.Behind {
+		t.Errorf("the session has an AMBR of %d bit/s, and does not know that it is behind", s.AMBR.Downlink)
+	}
+	if w.runner.kept.Slices["internet"] != is {
+		t.Error("the Slice's sessions do not follow it")
+	}
+}

@@ -74,15 +74,22 @@ func newScripted(t *testing.T) *scripted {
 	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
 		t.Fatal(err)
 	}
+	w.configure(1e8)
+	w.begin("a")
+	return w
+}
+
+// configure a Slice whose sessions have that AMBR, bit/s.
+func (w *scripted) configure(ambr uint64) {
+	w.t.Helper()
+	var err error
 	w.config, err = configuration.New([]configuration.Slice{{Name: "internet", SST: 1, DataNetworks: []configuration.DataNetwork{{
-		DNN: "internet", Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e8, Downlink: 1e8}, FiveQI: 9, ARP: configuration.ARP{Priority: 8}, MTU: 1400,
+		DNN: "internet", Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: ambr, Downlink: ambr}, FiveQI: 9, ARP: configuration.ARP{Priority: 8}, MTU: 1400,
 		Units: []configuration.Serving{{NodeID: unitID, Pools: []netip.Prefix{netip.MustParsePrefix("10.45.0.0/16")}}},
 	}}}}, []configuration.Unit{{NodeID: unitID, Address: netip.MustParseAddrPort("10.96.7.8:8805")}})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	w.begin("a")
-	return w
 }
 
 // begin the life of a holder.
