@@ -53,10 +53,19 @@ func (t *turn) settingsChanged() {
 	if network == nil || t.s.Phase == record.Releasing {
 		return
 	}
-	if difference(t.s.Clone(), network) != nil {
+	if t.lags(network) {
 		t.s.Behind = true
 	}
 	t.catchUp()
+}
+
+// lags says whether there is something to tell UE and access network, now or when they have answered, either way, what they are being told.
+func (t *turn) lags(network *configuration.DataNetwork) bool {
+	will := t.s.Clone()
+	if will.Wanted != nil {
+		become(will, will.Wanted, network)
+	}
+	return difference(will, network) != nil || difference(t.s.Clone(), network) != nil
 }
 
 // catchUp tells UE and access network what they have not heard, when nothing else is under way with them.

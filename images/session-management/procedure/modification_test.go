@@ -62,6 +62,16 @@ func modified(t *testing.T, failed ...n2.FlowCause) act {
 // TS 23.502 4.3.3.2 step 1b to 1e, TS 24.501 6.3.2.
 func TestModificationByTheNetwork(t *testing.T) {
 	done := update1("the UE has it", Update{N1: complete(0)})
+	was := newTeller(t).slices[0].DataNetworks[0]
+	asItWas := func(list []configuration.Slice) {
+		list[0].DataNetworks[0].AMBR, list[0].DataNetworks[0].FiveQI, list[0].DataNetworks[0].Flows = was.AMBR, was.FiveQI, was.Flows
+	}
+	otherwise := func(list []configuration.Slice) {
+		bigger(list)
+		list[0].DataNetworks[0].FiveQI = 8
+		f := &list[0].DataNetworks[0].Flows[0]
+		f.MBR.Downlink, f.Filters[0].Protocol = 256e3, 6
+	}
 	unitAway := act{name: "the unit is not asked", event: Unit{Outcome: NotSent}}
 	unitBack := act{name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}
 	gnbHas := modified(t)
@@ -73,6 +83,7 @@ func TestModificationByTheNetwork(t *testing.T) {
 		told := append([]act{changedTo("the Slice", f)}, more...)
 		return append(told, commanded, gnbHas, noUE, unitDone, silent, silent, silent, silent, silent, unitDone)
 	}
+	mayHaveOther := mayHave(otherwise)[:10] // the unit has nothing to take back
 	rested := act{name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}
 	flows := func(list []configuration.Slice) {
 		list[0].DataNetworks[0].Flows = newTeller(t).slices[0].DataNetworks[0].Flows
@@ -199,6 +210,13 @@ func TestModificationByTheNetwork(t *testing.T) {
 			changedTo("the Slice, as it was", flows), comes, arrives, unitDone, rested, unitDone, commanded, gnbHas, done, unitDone)},
 		{name: "AN release meanwhile, and the UE may have heard of a flow's end: it is told again", from: active, acts: append(mayHave(noFlows),
 			comes, arrives, unitDone, rested, commanded, done)},
+		{name: "AN release meanwhile, and the UE may have heard of another AMBR, of rates and filters that are as they were when it comes: it is told so", from: active, acts: append(mayHaveOther[:10:10],
+			changedTo("the Slice, as it was", asItWas), comes, arrives, unitDone, rested, commanded, done)},
+		{name: "AN release meanwhile, and the UE may have heard of another AMBR, of rates and filters, and does not take them when it comes: as it was", from: active, acts: append(mayHaveOther[:10:10],
+			changedTo("the Slice, as it was", asItWas), comes, arrives, unitDone, rested, commanded, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}))},
+		{name: "another AMBR, rates and filters, and all as it was before the UE has answered: it is told so then", from: active, acts: []act{
+			changedTo("the Slice", otherwise), commanded, changedTo("the Slice, as it was", asItWas), gnbHas, done, unitDone, rested, commanded, gnbHas, done, unitDone,
+		}},
 		{name: "the unit refuses: nobody hears of it", from: active, acts: []act{changedTo("the Slice", gameForAll), unitRefuses}},
 		{name: "the unit does not answer: it is made anew there", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitMute, {name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}, {name: "the unit has it", event: made()},

@@ -208,6 +208,10 @@ func (t *turn) fits() bool {
 	command.Rules, command.Flows = qosOf(s, network)
 	s.Wanted, s.Told, s.Command = w, &record.Told{Downlink: s.Downlink, AMBR: s.AMBR, Flows: s.Flows}, &record.Command{Message: command.Encode(), Began: s.Since}
 	s.Procedure = &record.Procedure{Began: s.Since, Message: make([]byte, 64)}
+	s.Doubtful = []byte{theAMBR}
+	for _, f := range s.Flows {
+		s.Doubtful = with(s.Doubtful, f.QFI)
+	}
 	b, err := s.Encode()
 	return err == nil && len(b)+sessionstore.SealOverhead <= sessionstore.MaxRecord
 }
@@ -241,7 +245,7 @@ func (t *turn) qosChanged() {
 		t.s.Behind = t.s.Behind || t.s.Phase == record.Establishing
 		return
 	}
-	if difference(t.s.Clone(), network) == nil {
+	if !t.lags(network) {
 		return
 	}
 	t.s.Behind = true

@@ -128,11 +128,11 @@ func missing(s *record.Session, has []byte) (qfis []byte) {
 func difference(s *record.Session, network *configuration.DataNetwork) *record.Wanted {
 	w := &record.Wanted{}
 	ambr, first := defaults(network, s.Decided)
-	if ambr != s.AMBR {
+	if ambr != s.AMBR || doubtful(s, theAMBR) {
 		w.AMBR = ambr
 	}
 	first.QFI = s.Flows[0].QFI
-	if first != plain(s.Flows[0]) {
+	if first != plain(s.Flows[0]) || doubtful(s, first.QFI) {
 		w.Flows = append(w.Flows, first)
 	}
 	full := func() bool { return len(w.Flows)+len(w.Gone) >= mostChanges }
@@ -154,7 +154,7 @@ func difference(s *record.Session, network *configuration.DataNetwork) *record.W
 	for _, c := range list {
 		n := named(s.Flows, c.Name)
 		switch {
-		case n >= 0 && !changed(s.Flows[n], network):
+		case n >= 0 && !changed(s.Flows[n], network) && (s.Flows[n].Refused || !doubtful(s, s.Flows[n].QFI)):
 		case full():
 			s.Behind = true
 		case n >= 0:
@@ -230,11 +230,11 @@ func tellUE(s *record.Session, w *record.Wanted, network *configuration.DataNetw
 		switch {
 		case !has:
 			c.Flows = append(c.Flows, description(f, n1.CreateFlow))
-		case description(f, 0) != description(s.Flows[n], 0):
+		case description(f, 0) != description(s.Flows[n], 0) || doubtful(s, f.QFI):
 			c.Flows = append(c.Flows, description(f, n1.ModifyFlow))
 		}
 		configured := network.Flow(f.Name)
-		if n == 0 || configured == nil || has && s.Flows[n].Filters == f.Filters {
+		if n == 0 || configured == nil || has && s.Flows[n].Filters == f.Filters && !doubtful(s, f.QFI) {
 			continue
 		}
 		r := configured.Rule(f.QFI, f.QFI, s.Type)
@@ -254,7 +254,7 @@ func tellUE(s *record.Session, w *record.Wanted, network *configuration.DataNetw
 // forAccess is the difference as an access network is told it; nil where that is nothing.
 func forAccess(s *record.Session, w *record.Wanted) *n2.ModifyRequest {
 	r := &n2.ModifyRequest{}
-	if w.AMBR != (record.AMBR{}) {
+	if w.AMBR != (record.AMBR{}) && w.AMBR != s.AMBR {
 		ambr := w.AMBR
 		r.AMBR = &ambr
 	}
@@ -316,6 +316,9 @@ func become(s *record.Session, w *record.Wanted, network *configuration.DataNetw
 	if w.AMBR != (record.AMBR{}) {
 		s.AMBR = w.AMBR
 	}
+	s.Doubtful = slices.DeleteFunc(s.Doubtful, func(qfi byte) bool {
+		return qfi == theAMBR && w.AMBR != (record.AMBR{}) || indexOf(w.Flows, qfi) >= 0 || slices.Contains(w.Gone, qfi)
+	})
 	for _, f := range w.Flows {
 		n := indexOf(s.Flows, f.QFI)
 		refused := slices.Contains(w.Refused, f.QFI)
@@ -392,9 +395,18 @@ func notCome(s *record.Session) {
 	}
 }
 
-// doubt what a UE has that may have heard of flows, or of their end. Nobody else has them, and it is told either way when it is back: they are
-// as no Slice has them.
+// doubt what a UE has that may have heard of a change. It is told either way when it is back. Flows that come or go nobody else has: they are as
+// no Slice has them.
 func doubt(s *record.Session, w *record.Wanted) {
+	if w.AMBR != (record.AMBR{}) {
+		s.Doubtful = with(s.Doubtful, theAMBR)
+	}
+	for _, f := range s.Flows {
+		n := indexOf(w.Flows, f.QFI)
+		if n >= 0 && !f.Coming && !f.Refused && (f.Filters != w.Flows[n].Filters || description(f, 0) != description(w.Flows[n], 0)) {
+			s.Doubtful = with(s.Doubtful, f.QFI)
+		}
+	}
 	for n := range s.Flows {
 		f := &s.Flows[n]
 		comes := f.Coming && indexOf(w.Flows, f.QFI) >= 0
@@ -406,6 +418,11 @@ func doubt(s *record.Session, w *record.Wanted) {
 		f.Refused = goes
 	}
 }
+
+// theAMBR among Doubtful: no flow has that QFI.
+const theAMBR = 0
+
+func doubtful(s *record.Session, qfi byte) bool { return slices.Contains(s.Doubtful, qfi) }
 
 func doubted(f record.Flow) bool { return f.Refused && f.Known && f.Filters == 0 }
 

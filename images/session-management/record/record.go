@@ -107,6 +107,8 @@ type Session struct {
 	Decided Decided `cbor:"34,keyasint,omitzero"`
 	// Behind: UE and access network have not heard all that has changed.
 	Behind bool `cbor:"35,keyasint,omitempty"`
+	// Doubtful are QFIs of flows that the UE may have heard of otherwise than they are, 0 for the AMBR: it is told them anew.
+	Doubtful []byte `cbor:"57,keyasint,omitempty"`
 	// Branch is the unit between access network and anchor (TS 23.501 5.6.4.2); nil: the anchor itself is on N3.
 	Branch *Branch `cbor:"50,keyasint,omitempty"`
 	// Left is a unit that is not on the session's way any more, and that may still have it; nil: none.
@@ -137,6 +139,7 @@ const HistoryLength = 6
 func (s *Session) Clone() *Session {
 	c := *s
 	c.Flows, c.History, c.Subscribed = slices.Clone(s.Flows), slices.Clone(s.History), slices.Clone(s.Subscribed)
+	c.Doubtful = slices.Clone(s.Doubtful)
 	c.Procedure, c.Answered, c.Told = clone(s.Procedure), clone(s.Answered), clone(s.Told)
 	c.Command, c.Handover, c.Wanted = clone(s.Command), clone(s.Handover), clone(s.Wanted)
 	c.Branch, c.Left = clone(s.Branch), clone(s.Left)

@@ -58,7 +58,7 @@ func full() *Session {
 	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Taken: []byte{3}, Buffering: true, Arrived: true, Prepared: true, Forwarded: []byte{1}}
 	s.Wanted = &Wanted{AMBR: s.AMBR, Flows: s.Flows[:1], Gone: []byte{4}, Refused: []byte{3}, UE: true, Access: true, GivenBack: true}
 	s.Decided = Decided{AMBR: s.AMBR, FiveQI: 5, Priority: 3, MayPreempt: true, Preemptable: true, Ruled: true, Closed: 3, Charge: Charge{7, true, true}}
-	s.Behind, s.Rerouted, s.ToldAccess = true, true, 1_800_000_000_000
+	s.Behind, s.Doubtful, s.Rerouted, s.ToldAccess = true, []byte{0, 2}, true, 1_800_000_000_000
 	for n := range uint8(HistoryLength) {
 		s.History = append(s.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})
 	}
@@ -69,7 +69,7 @@ func full() *Session {
 	s.Left = &Left{NodeID: branch, CPSEID: 1<<63 + 3, UPSEID: 1<<63 + 4, Known: true, Uplink: s.Uplink}
 	s.Rules = []Rule{{
 		Name: "PccRuleId-1", FiveQI: 2, Priority: 3, MayPreempt: true, Preemptable: true, GFBRUplink: 1e6, GFBRDownlink: 1e6, MFBRUplink: 1e9, MFBRDownlink: 1e9,
-		Precedence: 30, Filters: make([]byte, 20), Default: true, Closed: 3, Charge: Charge{RatingGroup: 7, Online: true, Offline: true}, Own: true,
+		Precedence: 30, Filters: make([]byte, 12), Default: true, Closed: 3, Charge: Charge{RatingGroup: 7, Online: true, Offline: true}, Own: true,
 	}}
 	s.Control = &Control{Triggers: 1, Due: 2, Revalidate: 1_800_000_000, Anew: true, Failed: []Failure{{"PccRuleId-2", "RES_ALLO_FAIL", true}}, Rests: true, Unread: true}
 	s.Usage = &Usage{Sequence: 7, Container: 8, Open: 2, At: 1_800_000_000_000, Numbered: 3, Rests: true}

@@ -61,6 +61,7 @@ var failed = []uint64{
 	300500, // a session that was just being written was not in its Slice's list when the Slice changed, and never followed
 	300911, // likewise, of a session whose holder the store answered late
 	302481, // what an access network answered late, to what it was told when the UE came, was taken for an answer to a flow that it had not heard of
+	313488, // an AMBR was as it had been before the UE answered that it has another, and was told nobody
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
