@@ -424,7 +424,7 @@ func (v *view) carries(cpSEID uint64, answer procedure.Event) {
 func (w *world) hasRecord(cpSEID uint64) bool {
 	for _, r := range w.records {
 		if r.CPSEID == cpSEID {
-			return r.Phase != record.Releasing || r.Procedure != nil
+			return r.Usage != nil && (r.Phase != record.Releasing || r.Procedure != nil) // without it, the CHF has heard the session's end
 		}
 	}
 	return false

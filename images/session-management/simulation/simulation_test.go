@@ -62,6 +62,8 @@ var failed = []uint64{
 	300911, // likewise, of a session whose holder the store answered late
 	302481, // what an access network answered late, to what it was told when the UE came, was taken for an answer to a flow that it had not heard of
 	313488, // an AMBR was as it had been before the UE answered that it has another, and was told nobody
+	313184, // what a unit that had not answered a deletion said when it was asked again, behind the end of charging, counted as told
+	314380, // what a unit had measured of a session that an answer to its report had it give up counted as told
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 

@@ -397,7 +397,10 @@ func (u *ue) downlink() {
 				if u.ref == record.Ref(seid) && !u.mayBeGone() && !u.ending[u.ref] {
 					u.w.Fail("%s: the unit is told that there is no session %s", u.supi, u.ref)
 				}
-				unit.drop(up)
+				if s := unit.sessions[up]; s != nil && s.cpSEID == seid { // and with it what nobody was told
+					unit.forgets(s)
+					unit.drop(up)
+				}
 			}
 		}}
 		u.w.toShard(record.ShardOf(seid), func(to *runner.Runner) {
