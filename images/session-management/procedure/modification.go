@@ -292,6 +292,9 @@ func (t *turn) tellAccessAgain(taken []byte) {
 			})
 			r, w.Access = again, true
 			t.due(dueAccess, accessTime)
+		} else if w.Access { // it has what is wanted, and nothing to answer
+			w.Access = false
+			t.due(dueAccess, 0)
 		}
 	}
 	for _, qfi := range taken {

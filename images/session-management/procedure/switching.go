@@ -38,7 +38,11 @@ func (t *turn) switchPath(m *n2.PathSwitchRequest) {
 		return
 	}
 	t.due(dueHandover, 0)
-	t.due(dueAccess, 0)
+	if t.s.Wanted == nil || !t.s.Wanted.Access { // else the new one has as long, or nobody
+		t.due(dueAccess, 0)
+	} else {
+		t.due(dueAccess, accessTime)
+	}
 	t.change(func(s *record.Session) {
 		s.Phase, s.Downlink, s.Handover = record.Active, m.Downlink, nil
 		lose(s, missing(s, m.Flows))

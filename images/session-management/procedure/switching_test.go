@@ -65,6 +65,12 @@ func TestPathSwitch(t *testing.T) {
 		{name: "the new gNB brings a flow that is gone, and answers neither: the UE's answer came through it", from: active, acts: []act{
 			to("the UE is there, with a flow too many", 1, 2, 3), unitDone, changedTo("the Slice", gameForAll), rested, unitDone, commanded, modified(t), update1("the UE", Update{N1: complete(0)}), accessQuiet, unitDone,
 		}},
+		{name: "while a flow's end is out, and the UE has answered: the new gNB, which lacks the flow, has nothing to answer", from: active, acts: []act{
+			changedTo("the Slice", noFlows), commanded, update1("the UE", Update{N1: complete(0)}), to("the UE is there, without the flow", 1), unitDone, unitDone,
+		}},
+		{name: "while a flow's end is out, and the unit does not answer: nor has the old gNB to", from: active, acts: []act{
+			changedTo("the Slice", noFlows), commanded, update1("the UE", Update{N1: complete(0)}), to("the UE is there, without the flow", 1), unitMute, unitMute, unitMute, accessQuiet,
+		}},
 		{name: "while a modification is out: the new gNB has the flow", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, to("the UE is there, with the new flow", 1, 2, 3), unitDone, update1("the UE", Update{N1: complete(0)}), unitDone,
 		}},

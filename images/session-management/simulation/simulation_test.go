@@ -64,6 +64,8 @@ var failed = []uint64{
 	313488, // an AMBR was as it had been before the UE answered that it has another, and was told nobody
 	313184, // what a unit that had not answered a deletion said when it was asked again, behind the end of charging, counted as told
 	314380, // what a unit had measured of a session that an answer to its report had it give up counted as told
+	313585, // an access network to which a UE went without a flow whose end was under way was waited for without end, and had nothing to answer
+	318107, // likewise
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
