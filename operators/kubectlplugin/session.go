@@ -25,6 +25,7 @@ type story struct {
 	Downlink    string       `json:"downlink"`
 	AlwaysOn    bool         `json:"alwaysOn"`
 	Static      bool         `json:"staticAddresses"`
+	Framed      []string     `json:"framedRoutes"`
 	UnitInDoubt bool         `json:"unitInDoubt"`
 	Behind      bool         `json:"behind"`
 	NoSlice     bool         `json:"noSlice"`
@@ -166,9 +167,14 @@ func (s *story) print(out io.Writer) {
 	lines := [][]string{
 		{"slice", fmt.Sprintf("%s (%s), DNN %s, %s%s", s.Slice, s.SNSSAI, s.DNN, s.Type, said(s.AlwaysOn, ", always-on"))},
 		{"addresses", or(strings.Join(s.Addresses, " "), "-") + said(s.Static, " (static)")},
+	}
+	if len(s.Framed) > 0 {
+		lines = append(lines, []string{"behind it", strings.Join(s.Framed, " ")})
+	}
+	lines = append(lines, [][]string{
 		{"AMBR", fmt.Sprintf("%s up, %s down", rate(s.AMBR.Uplink), rate(s.AMBR.Downlink))},
 		{"UPF unit", fmt.Sprintf("%s, SEID %s here, %s there", or(s.Unit, "-"), s.CPSEID, or(s.UPSEID, "none"))},
-	}
+	}...)
 	n3 := s.Uplink
 	if b := s.Branch; b != nil {
 		n3 = b.Access

@@ -140,7 +140,8 @@ func TestOneSession(t *testing.T) {
 		Session: seen("imsi-208930000000001", "internet"), Ref: "1000000000001", CPSEID: "0x1000000000001", UPSEID: "0x7", Holder: "smf-b/10.1.2.3",
 		AMF: inspection.AMF{InstanceID: "amf-1", TAC: "000001", Cell: "000000010"}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 2500000},
 		Uplink: "TEID 0x10 172.30.3.16", Downlink: "TEID 0x100 172.30.3.100", UnitInDoubt: true,
-		Procedure: &inspection.Procedure{Kind: "modification", Step: 2, Began: noon}, Command: &inspection.Command{Kind: "release", Attempts: 2, Began: noon},
+		FramedRoutes: []string{"192.168.7.0/24", "2001:db8:7::/48"},
+		Procedure:    &inspection.Procedure{Kind: "modification", Step: 2, Began: noon}, Command: &inspection.Command{Kind: "release", Attempts: 2, Began: noon},
 		Handover: &inspection.Handover{Target: "TEID 0x5 172.30.3.101", Prepared: true}, Wanted: &inspection.Wanted{UEOpen: true},
 		Rules: n4.Rules{
 			PDRs: []n4.PDR{
@@ -172,6 +173,7 @@ func TestOneSession(t *testing.T) {
 
 slice      internet (1-010203), DNN internet, IPv4v6
 addresses  10.45.0.1 2001:db8:45:1::/64
+behind it  192.168.7.0/24 2001:db8:7::/48
 AMBR       1 Gbit/s up, 2500 kbit/s down
 UPF unit   upf-0, SEID 0x1000000000001 here, 0x7 there
 branch     edge-0, SEID 0x1000000000002 here, 0x8 there, with the breakouts cache, edge

@@ -29,7 +29,7 @@ func (s *Snapshot) PathOf(d *DataNetwork, rec *record.Session, live map[string]L
 		if slices.Contains(breakouts[0].Units, rec.Unit.NodeID) {
 			return Path{}
 		}
-		if out.NodeID = s.between(breakouts[0].Units, had.NodeID, rec.Unit.NodeID, live); out.NodeID != "" {
+		if out.NodeID = s.between(breakouts[0].Units, had.NodeID, rec, live); out.NodeID != "" {
 			return out
 		}
 	}
@@ -43,19 +43,20 @@ func (s *Snapshot) PathOf(d *DataNetwork, rec *record.Session, live map[string]L
 			near = append(near, u.NodeID)
 		}
 	}
-	return Path{NodeID: s.between(near, had.NodeID, rec.Unit.NodeID, live)}
+	return Path{NodeID: s.between(near, had.NodeID, rec, live)}
 }
 
-// between chooses of some units; "": none is in service.
-func (s *Snapshot) between(nodes []string, had, anchor string, live map[string]Live) string {
+// between access network and anchor of a session: one of some units; "": none is in service, and takes the session's framed routes.
+func (s *Snapshot) between(nodes []string, had string, rec *record.Session, live map[string]Live) string {
 	var best *Unit
 	for _, node := range nodes {
 		u := s.Unit(node)
 		l := live[node]
 		switch {
-		case u == nil || node == anchor || u.State != InService || l.Away && node != had: // one that is away for a moment keeps what it has
+		case u == nil || node == rec.Unit.NodeID || u.State != InService || l.Away && node != had: // one that is away for a moment keeps what it has
 		case node == had:
 			return had
+		case len(rec.Routes) > 0 && !l.Framed:
 		case u.Capacity != 0 && l.Sessions >= u.Capacity:
 		case best == nil || less(u, best, live):
 			best = u
@@ -84,7 +85,7 @@ func (s *Snapshot) Move(d *DataNetwork, rec *record.Session, live map[string]Liv
 		}
 		other.Units = append(other.Units, u)
 	}
-	u, err := s.Select(&other, Want{TAC: rec.AMF.TAC, Type: rec.Type, IPv4: rec.IPv4, IPv6: rec.IPv6}, live)
+	u, err := s.Select(&other, Want{TAC: rec.AMF.TAC, Type: rec.Type, IPv4: rec.IPv4, IPv6: rec.IPv6, Framed: len(rec.Routes) > 0}, live)
 	if err != nil {
 		return nil
 	}

@@ -40,26 +40,33 @@ func TestPathOf(t *testing.T) {
 		had    string
 		live   map[string]Live
 		want   Path
+		framed bool
 	}{
-		"the anchor serves the area":                 {nothing, 1, "west", "", nil, Path{}},
-		"it does not: one that does":                 {nothing, 2, "west", "", nil, Path{NodeID: "east"}},
-		"nobody does":                                {nothing, 9, "west", "east", nil, Path{}},
-		"a breakout":                                 {nothing, 3, "east", "", nil, Path{"edge-0", []string{"cache"}}},
-		"two breakouts":                              {nothing, 4, "west", "", nil, Path{"edge-0", []string{"cache", "site"}}},
-		"the unit with fewer sessions":               {nothing, 4, "west", "", map[string]Live{"edge-0": {Sessions: 9}}, Path{"edge-1", []string{"cache", "site"}}},
-		"the unit that it has":                       {nothing, 4, "west", "edge-1", map[string]Live{"edge-1": {Sessions: 9}}, Path{"edge-1", []string{"cache", "site"}}},
-		"the unit that it has, away for a moment":    {nothing, 4, "west", "edge-1", map[string]Live{"edge-1": {Away: true}}, Path{"edge-1", []string{"cache", "site"}}},
-		"not a unit that is away":                    {nothing, 4, "west", "", map[string]Live{"edge-0": {Away: true}}, Path{"edge-1", []string{"cache", "site"}}},
-		"not a unit that drains":                     {func(_ *DataNetwork, u []Unit) { u[2].State = Draining }, 4, "west", "edge-0", nil, Path{"edge-1", []string{"cache", "site"}}},
-		"the anchor is where the breakouts lead":     {nothing, 3, "edge-0", "", nil, Path{}},
-		"no unit of the breakouts is in service":     {func(_ *DataNetwork, u []Unit) { u[2].State, u[3].State = Locked, Locked }, 4, "west", "edge-0", nil, Path{}},
-		"none is, and the anchor serves another one": {func(_ *DataNetwork, u []Unit) { u[2].State, u[3].State = Locked, Locked }, 3, "west", "", nil, Path{}},
+		"with framed routes: one that takes them":    {nothing, 4, "west", "", map[string]Live{"edge-0": {}, "edge-1": {Framed: true, Sessions: 9}}, Path{"edge-1", []string{"cache", "site"}}, true},
+		"with framed routes: the one that it has":    {nothing, 4, "west", "edge-0", nil, Path{"edge-0", []string{"cache", "site"}}, true},
+		"with framed routes, and none takes them":    {nothing, 2, "west", "", nil, Path{}, true},
+		"the anchor serves the area":                 {nothing, 1, "west", "", nil, Path{}, false},
+		"it does not: one that does":                 {nothing, 2, "west", "", nil, Path{NodeID: "east"}, false},
+		"nobody does":                                {nothing, 9, "west", "east", nil, Path{}, false},
+		"a breakout":                                 {nothing, 3, "east", "", nil, Path{"edge-0", []string{"cache"}}, false},
+		"two breakouts":                              {nothing, 4, "west", "", nil, Path{"edge-0", []string{"cache", "site"}}, false},
+		"the unit with fewer sessions":               {nothing, 4, "west", "", map[string]Live{"edge-0": {Sessions: 9}}, Path{"edge-1", []string{"cache", "site"}}, false},
+		"the unit that it has":                       {nothing, 4, "west", "edge-1", map[string]Live{"edge-1": {Sessions: 9}}, Path{"edge-1", []string{"cache", "site"}}, false},
+		"the unit that it has, away for a moment":    {nothing, 4, "west", "edge-1", map[string]Live{"edge-1": {Away: true}}, Path{"edge-1", []string{"cache", "site"}}, false},
+		"not a unit that is away":                    {nothing, 4, "west", "", map[string]Live{"edge-0": {Away: true}}, Path{"edge-1", []string{"cache", "site"}}, false},
+		"not a unit that drains":                     {func(_ *DataNetwork, u []Unit) { u[2].State = Draining }, 4, "west", "edge-0", nil, Path{"edge-1", []string{"cache", "site"}}, false},
+		"the anchor is where the breakouts lead":     {nothing, 3, "edge-0", "", nil, Path{}, false},
+		"no unit of the breakouts is in service":     {func(_ *DataNetwork, u []Unit) { u[2].State, u[3].State = Locked, Locked }, 4, "west", "edge-0", nil, Path{}, false},
+		"none is, and the anchor serves another one": {func(_ *DataNetwork, u []Unit) { u[2].State, u[3].State = Locked, Locked }, 3, "west", "", nil, Path{}, false},
 	} {
 		s, err := paths(t, c.change)
 		if err != nil {
 			t.Fatal(err)
 		}
 		rec := &record.Session{Unit: record.Unit{NodeID: c.anchor}, AMF: record.AMF{TAC: c.tac}}
+		if c.framed {
+			rec.Routes = record.Prefixes{netip.MustParsePrefix("192.168.7.0/24")}
+		}
 		if c.had != "" {
 			rec.Branch = &record.Branch{NodeID: c.had}
 		}
@@ -87,12 +94,22 @@ func TestMove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ""
-		if u := s.Move(s.Named("internet", "internet"), rec, nil); u != nil {
-			got = u.NodeID
+		move := func(rec *record.Session, live map[string]Live) string {
+			if u := s.Move(s.Named("internet", "internet"), rec, live); u != nil {
+				return u.NodeID
+			}
+			return ""
 		}
-		if got != c.want {
+		if got := move(rec, nil); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		framed := rec.Clone()
+		framed.Routes = record.Prefixes{netip.MustParsePrefix("192.168.7.0/24")}
+		if got := move(framed, nil); got != "" {
+			t.Errorf("%s: %q, which does not take framed routes", name, got)
+		}
+		if got := move(framed, map[string]Live{"east": {Framed: true}}); got != c.want {
+			t.Errorf("%s, with framed routes: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -15,6 +15,8 @@ type Live struct {
 	Sessions uint64
 	// Away: there is no association, or no answer.
 	Away bool
+	// Framed: it takes framed routes (feature FRRT), as it has said.
+	Framed bool
 }
 
 // Want is what a session wants of its unit.
@@ -26,6 +28,8 @@ type Want struct {
 	// IPv4 and IPv6 are the subscription's static address and prefix; invalid: the unit chooses.
 	IPv4 netip.Addr
 	IPv6 netip.Prefix
+	// Framed: there are networks behind the UE, for a unit that takes framed routes.
+	Framed bool
 	// Except are Node IDs of units that have refused it already: they count as full.
 	Except []string
 }
@@ -43,6 +47,8 @@ const (
 	NoPool
 	// NoRoute: no unit has the route to the static address.
 	NoRoute
+	// NotFramed: no unit takes framed routes.
+	NotFramed
 	// NotInService: all that could are draining, locked or away.
 	NotInService
 	// Full: all that could have as many sessions as they can hold.
@@ -55,7 +61,7 @@ func (r Reason) String() string {
 	}
 	return [...]string{
 		"the data network has no UPF", "no UPF serves the tracking area", "no UPF has addresses of the session's type",
-		"no UPF has a route to the static address", "every UPF is draining, locked or away", "every UPF is full or has refused",
+		"no UPF has a route to the static address", "no UPF has said that it takes framed routes (FRRT)", "every UPF is draining, locked or away", "every UPF is full or has refused",
 	}[r]
 }
 
@@ -109,6 +115,8 @@ func (u *Serving) fits(unit *Unit, want Want, live Live, alone bool) (Reason, bo
 		return NoRoute, false
 	case unit.State != InService || live.Away:
 		return NotInService, false
+	case want.Framed && !live.Framed:
+		return NotFramed, false
 	case unit.Capacity != 0 && live.Sessions >= unit.Capacity || slices.Contains(want.Except, unit.NodeID):
 		return Full, false
 	}

@@ -55,6 +55,17 @@ func TestSelect(t *testing.T) {
 		"a static prefix that the type does not ask for":  {want: Want{TAC: 2, Type: n1.IPv4, IPv6: netip.MustParsePrefix("2001:db8:47:1::/64")}, unit: "10.0.0.2"},
 		"no route to a static address":                    {want: Want{TAC: 2, Type: n1.IPv4, IPv4: netip.MustParseAddr("10.99.0.9")}, why: NoRoute},
 		"a static address that is routed to another area": {want: Want{TAC: 1, Type: n1.IPv4, IPv4: netip.MustParseAddr("10.47.128.9")}, why: NoRoute},
+		"one that takes framed routes": {
+			want: Want{TAC: 2, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {Framed: true}, "10.0.0.2": {}}, unit: "10.0.0.1",
+		},
+		"the nearer one of those that take framed routes": {
+			want: Want{TAC: 2, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {Framed: true}, "10.0.0.2": {Framed: true}}, unit: "10.0.0.2",
+		},
+		"none takes framed routes": {want: Want{TAC: 2, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {}}, why: NotFramed},
+		"the one that takes framed routes is away": {
+			want: Want{TAC: 2, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {Away: true, Framed: true}, "10.0.0.2": {}}, why: NotInService,
+		},
+		"the one that takes framed routes is full": {want: Want{TAC: 1, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {Framed: true, Sessions: 10}}, why: Full},
 		"all away":                  {want: Want{TAC: 2, Type: n1.IPv4}, live: map[string]Live{"10.0.0.1": away, "10.0.0.2": away}, why: NotInService},
 		"full":                      {want: Want{TAC: 1, Type: n1.IPv4}, live: map[string]Live{"10.0.0.1": full}, why: Full},
 		"all of the type's is full": {want: Want{TAC: 2, Type: n1.IPv6}, live: map[string]Live{"10.0.0.1": full}, why: Full},

@@ -220,6 +220,7 @@ func TestOneSessionInFull(t *testing.T) {
 	s.Wanted = &record.Wanted{Gone: []byte{2}, UE: true}
 	s.Answered = &record.Answered{Answer: []byte("never shown")}
 	s.Told = &record.Told{Phase: record.Idle}
+	s.Routes = record.Prefixes{netip.MustParsePrefix("192.168.7.0/24")}
 	s.Branch = &record.Branch{
 		NodeID: "10.96.0.11", CPSEID: record.SEID(2, 2), UPSEID: 8, Access: record.Tunnel{TEID: 0x50, IPv4: netip.MustParseAddr("172.30.3.32")},
 		Core: record.Tunnel{TEID: 0x51, IPv4: netip.MustParseAddr("172.30.3.32")}, Breakouts: []string{"edge"},
@@ -247,7 +248,8 @@ func TestOneSessionInFull(t *testing.T) {
 		Left: &Left{Unit: "10.96.0.13", NodeID: "10.96.0.13", CPSEID: "0x2000000000003", Known: true},
 		Ref:  "2000000000001", CPSEID: "0x2000000000001", UPSEID: "0x7", NodeID: "10.96.0.10", Holder: "pod-a/10.1.2.3", PLMN: "20893",
 		AMF: AMF{InstanceID: "amf-1", TAC: "000001", Cell: "000000010"}, AMBR: s.AMBR, Uplink: "TEID 0x10 172.30.3.16", Downlink: "TEID 0x100 172.30.3.100", UnitInDoubt: true,
-		Procedure: &Procedure{Kind: "modification", Step: 2, Attempts: 1, Began: noon}, Command: &Command{Kind: "release", Attempts: 2, Began: noon},
+		FramedRoutes: []string{"192.168.7.0/24"},
+		Procedure:    &Procedure{Kind: "modification", Step: 2, Attempts: 1, Began: noon}, Command: &Command{Kind: "release", Attempts: 2, Began: noon},
 		Handover: &Handover{Target: "TEID 0x5 172.30.3.101", Prepared: true}, Wanted: &Wanted{Gone: []int{2}, UEOpen: true},
 		Rules:   n4.Readable(s, r.config.Named("internet", "internet").Settings()),
 		History: []Past{{Kind: "establishment", At: noon, Took: 12}, {Kind: "paging", Failed: true, At: noon, Took: 900}},

@@ -67,6 +67,8 @@ type Story struct {
 	Downlink string      `json:"downlink,omitempty"`
 	AlwaysOn bool        `json:"alwaysOn,omitempty"`
 	Static   bool        `json:"staticAddresses,omitempty"`
+	// FramedRoutes are the networks behind the UE.
+	FramedRoutes []string `json:"framedRoutes,omitempty"`
 	// Policy and Charging are the URIs of the associations with PCF and CHF.
 	Policy     string   `json:"policy,omitempty"`
 	Charging   string   `json:"charging,omitempty"`
@@ -232,7 +234,7 @@ func (i *Inspection) storyOf(s *record.Session) Story {
 	out := Story{
 		Session: i.sessionOf(s), Ref: s.Ref(), CPSEID: fmt.Sprintf("%#x", s.CPSEID), NodeID: s.Unit.NodeID, PLMN: s.PLMN,
 		AMF: AMF{InstanceID: s.AMF.InstanceID, Set: s.AMF.Set}, AMBR: s.AMBR, Uplink: n4.TunnelText(s.Uplink), Downlink: n4.TunnelText(s.Downlink),
-		AlwaysOn: s.AlwaysOn, Static: s.Static, Policy: s.Policy, Charging: s.Charging, Subscribed: s.Subscribed, UnitInDoubt: s.Told != nil, Behind: s.Behind,
+		AlwaysOn: s.AlwaysOn, Static: s.Static, FramedRoutes: n4.RoutesText(s), Policy: s.Policy, Charging: s.Charging, Subscribed: s.Subscribed, UnitInDoubt: s.Told != nil, Behind: s.Behind,
 	}
 	out.UPSEID = seid(s.UPSEID)
 	if s.AMF.TAC != 0 {

@@ -81,9 +81,8 @@ func branchRules(s *record.Session, set Settings) []rule {
 		}, more...)...)
 	}
 	fromAnchor := func(more ...*ie.IE) *ie.IE {
-		return ie.NewPDI(append([]*ie.IE{
-			ie.NewSourceInterface(ie.SrcInterfaceCore), fteid(b.Core, coreChooseID), ie.NewNetworkInstance(set.Access), ueAddress(s, true),
-		}, more...)...)
+		pdi := []*ie.IE{ie.NewSourceInterface(ie.SrcInterfaceCore), fteid(b.Core, coreChooseID), ie.NewNetworkInstance(set.Access), ueAddress(s, true)}
+		return ie.NewPDI(append(append(pdi, framedRoutes(s)...), more...)...)
 	}
 	tunnelled := func(id uint16, precedence uint32, pdi *ie.IE, far uint32, qers ...uint32) rule {
 		ies := []*ie.IE{ie.NewPDRID(id), ie.NewPrecedence(precedence), pdi, ie.NewOuterHeaderRemoval(removeGTPU, 0), ie.NewFARID(far)}
@@ -104,7 +103,7 @@ func branchRules(s *record.Session, set Settings) []rule {
 			tunnelled(pdrBreakout, breakoutPrecedence, fromAccess(filters...), farBreakout, qerAMBR, local),
 			rule{ie.CreatePDR, 2, []*ie.IE{
 				ie.NewPDRID(2), ie.NewPrecedence(defaultPrecedence),
-				ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance(set.Core), ueAddress(s, true)),
+				ie.NewPDI(append([]*ie.IE{ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance(set.Core), ueAddress(s, true)}, framedRoutes(s)...)...),
 				ie.NewFARID(farDownlink), ie.NewQERID(qerAMBR), ie.NewQERID(local),
 			}},
 			rule{ie.CreateQER, local, qerRule{id: local, qfi: first, isFlow: true}.elements()},

@@ -174,6 +174,9 @@ func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
 		pdi = append(pdi, ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance(set.Core))
 	}
 	pdi = append(pdi, ueAddress(s, !p.uplink))
+	if !p.uplink {
+		pdi = append(pdi, framedRoutes(s)...)
+	}
 	if p.sdf != "" {
 		for line := range strings.SplitSeq(p.sdf, "\n") {
 			pdi = append(pdi, ie.NewSDFFilter(line, "", "", "", 0))

@@ -28,6 +28,7 @@ type PDR struct {
 	NetworkInstance    string   `json:"networkInstance"`
 	FTEID              string   `json:"fteid,omitempty"`
 	UEIPAddress        string   `json:"ueIPAddress,omitempty"`
+	FramedRoutes       []string `json:"framedRoutes,omitempty"`
 	QFI                uint8    `json:"qfi,omitempty"`
 	SDFFilters         []string `json:"sdfFilters,omitempty"`
 	OuterHeaderRemoval bool     `json:"outerHeaderRemoval,omitempty"`
@@ -164,6 +165,8 @@ func (p *PDR) matches(pdi []*ie.IE, s *record.Session) {
 			p.NetworkInstance, _ = e.NetworkInstance()
 		case ie.UEIPAddress:
 			p.UEIPAddress = cmp.Or(AddressesText(s), unitChooses)
+		case ie.FramedRoute, ie.FramedIPv6Route:
+			p.FramedRoutes = RoutesText(s)
 		case ie.QFI:
 			p.QFI, _ = e.QFI()
 		case ie.SDFFilter:
@@ -205,6 +208,8 @@ func (p pdrRule) readable(s *record.Session, set Settings) PDR {
 	if p.uplink {
 		out.SourceInterface, out.NetworkInstance, out.OuterHeaderRemoval = accessSide, set.Access, true
 		out.FTEID = cmp.Or(TunnelText(s.Uplink), unitChooses)
+	} else {
+		out.FramedRoutes = RoutesText(s)
 	}
 	if p.sdf != "" {
 		out.SDFFilters = strings.Split(p.sdf, "\n")

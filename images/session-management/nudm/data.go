@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -49,6 +50,8 @@ type Data struct {
 	// IPv4 and IPv6 are static addresses, invalid where there is none; IPv6 is the prefix, /64 where no length is said.
 	IPv4 netip.Addr
 	IPv6 netip.Prefix
+	// Routes are the networks behind the UE (framed routes, TS 23.501 5.6.14), each once and in their order.
+	Routes []netip.Prefix
 	// Integrity and Confidentiality of the user plane are REQUIRED, PREFERRED, NOT_NEEDED, or "" where nothing is said.
 	Integrity, Confidentiality string
 	// ChargingCharacteristics are four hexadecimal digits.
@@ -164,6 +167,8 @@ type dnnJSON struct {
 		IPv6   string `json:"ipv6Addr"`
 		Prefix string `json:"ipv6Prefix"`
 	} `json:"staticIpAddress"`
+	Routes4  []frameRouteJSON `json:"ipv4FrameRouteList"`
+	Routes6  []frameRouteJSON `json:"ipv6FrameRouteList"`
 	Security *struct {
 		Integrity       string `json:"upIntegr"`
 		Confidentiality string `json:"upConfid"`
@@ -174,6 +179,12 @@ type dnnJSON struct {
 	Vendor struct {
 		Flows []string `json:"flows"`
 	} `json:"vendorSpecific-032473"`
+}
+
+// frameRouteJSON is FrameRouteInfo of TS 29.503.
+type frameRouteJSON struct {
+	IPv4 string `json:"ipv4Mask"`
+	IPv6 string `json:"ipv6Prefix"`
 }
 
 func decodeDNN(raw []byte, snssai ts29571.SNSSAI, dnn string) (*Data, error) {
@@ -209,7 +220,37 @@ func decodeDNN(raw []byte, snssai ts29571.SNSSAI, dnn string) (*Data, error) {
 			return nil, fmt.Errorf("staticIpAddress of DNN %.100q: %w", dnn, err)
 		}
 	}
+	for _, list := range [][]frameRouteJSON{in.Routes4, in.Routes6} {
+		for _, r := range list {
+			if err := out.addRoute(r.IPv4, false); err != nil {
+				return nil, fmt.Errorf("ipv4Mask of DNN %.100q: %w", dnn, err)
+			}
+			if err := out.addRoute(r.IPv6, true); err != nil {
+				return nil, fmt.Errorf("ipv6Prefix of DNN %.100q: %w", dnn, err)
+			}
+		}
+	}
+	slices.SortFunc(out.Routes, netip.Prefix.Compare)
+	out.Routes = slices.Compact(out.Routes)
 	return out, nil
+}
+
+// addRoute takes a network behind the UE, "" for none.
+func (d *Data) addRoute(text string, v6 bool) error {
+	if text == "" {
+		return nil
+	}
+	p, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return err
+	case p.Addr().Is6() != v6 || p.Addr().Is4In6():
+		return fmt.Errorf("%s is of the other IP version", p)
+	case p != p.Masked():
+		return fmt.Errorf("%s has bits behind its length", p)
+	}
+	d.Routes = append(d.Routes, p)
+	return nil
 }
 
 // sscMode reads SSC_MODE_1 to SSC_MODE_3; 0 is none of them.

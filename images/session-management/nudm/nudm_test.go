@@ -256,14 +256,23 @@ func TestDataOfOtherUDMs(t *testing.T) {
 		"a static IPv6 address is its prefix": {
 			in: in(config(`,"staticIpAddress":[{"ipv6Addr":"2001:db8:0:1::7"}]`)), want: with(func(d *Data) { d.DNN, d.IPv6 = "Internet", v6 }),
 		},
-		"another slice":              {in: `[{"singleNssai":{"sst":1},"dnnConfigurations":{"internet":{}}}]`, wantError: "DATA_NOT_FOUND"},
-		"nothing":                    {in: `[]`, wantError: "DATA_NOT_FOUND"},
-		"an address that is none":    {in: in(config(`,"staticIpAddress":[{"ipv4Addr":"10.1.2"}]`)), wantError: "staticIpAddress"},
-		"an IPv6 address as IPv4":    {in: in(config(`,"staticIpAddress":[{"ipv4Addr":"::1"}]`)), wantError: "is no IPv4 address"},
-		"an IPv4 prefix as IPv6":     {in: in(config(`,"staticIpAddress":[{"ipv6Prefix":"10.0.0.0/8"}]`)), wantError: "is no IPv6 prefix"},
-		"an AMBR that is none":       {in: in(config(`,"sessionAmbr":{"uplink":"fast","downlink":"1 bps"}`)), wantError: "no bit rate"},
-		"a 5QI that is none":         {in: in(config(`,"5gQosProfile":{"5qi":256}`)), wantError: "5qi"},
-		"an answer of another shape": {in: `"no"`, wantError: "cannot unmarshal"},
+		"networks behind the UE, each once and in their order": {
+			in: in(config(`,"ipv6FrameRouteList":[{"ipv6Prefix":"2001:db8:7::/48"}],"ipv4FrameRouteList":[{"ipv4Mask":"192.168.8.0/24"},{"ipv4Mask":"192.168.7.0/24"},{"ipv4Mask":"192.168.8.0/24"},{}]`)),
+			want: with(func(d *Data) {
+				d.DNN, d.Routes = "Internet", []netip.Prefix{netip.MustParsePrefix("192.168.7.0/24"), netip.MustParsePrefix("192.168.8.0/24"), netip.MustParsePrefix("2001:db8:7::/48")}
+			}),
+		},
+		"a network that is none":      {in: in(config(`,"ipv4FrameRouteList":[{"ipv4Mask":"192.168.7.0"}]`)), wantError: "ipv4Mask"},
+		"a network with host bits":    {in: in(config(`,"ipv4FrameRouteList":[{"ipv4Mask":"192.168.7.1/24"}]`)), wantError: "behind its length"},
+		"a network of the other kind": {in: in(config(`,"ipv6FrameRouteList":[{"ipv6Prefix":"192.168.7.0/24"}]`)), wantError: "ipv6Prefix"},
+		"another slice":               {in: `[{"singleNssai":{"sst":1},"dnnConfigurations":{"internet":{}}}]`, wantError: "DATA_NOT_FOUND"},
+		"nothing":                     {in: `[]`, wantError: "DATA_NOT_FOUND"},
+		"an address that is none":     {in: in(config(`,"staticIpAddress":[{"ipv4Addr":"10.1.2"}]`)), wantError: "staticIpAddress"},
+		"an IPv6 address as IPv4":     {in: in(config(`,"staticIpAddress":[{"ipv4Addr":"::1"}]`)), wantError: "is no IPv4 address"},
+		"an IPv4 prefix as IPv6":      {in: in(config(`,"staticIpAddress":[{"ipv6Prefix":"10.0.0.0/8"}]`)), wantError: "is no IPv6 prefix"},
+		"an AMBR that is none":        {in: in(config(`,"sessionAmbr":{"uplink":"fast","downlink":"1 bps"}`)), wantError: "no bit rate"},
+		"a 5QI that is none":          {in: in(config(`,"5gQosProfile":{"5qi":256}`)), wantError: "5qi"},
+		"an answer of another shape":  {in: `"no"`, wantError: "cannot unmarshal"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			cl := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,6 +24,7 @@ const (
 	PDIU  Feature = 9  // Traffic Endpoints
 	UDBC  Feature = 10 // Suggested Buffering Packets Count
 	QUOAC Feature = 11 // what is done when a quota is used up
+	FRRT  Feature = 13 // framed routes
 	UEIP  Feature = 18 // UE IP addresses are chosen by the UP function
 	SSET  Feature = 19 // sessions of an SMF set
 	MNOP  Feature = 20 // packets are counted
@@ -35,7 +36,7 @@ const (
 
 var featureNames = map[Feature]string{
 	BUCP: "BUCP", DDND: "DDND", DLBD: "DLBD", FTUP: "FTUP", EMPU: "EMPU", PDIU: "PDIU", UDBC: "UDBC", QUOAC: "QUOAC",
-	UEIP: "UEIP", SSET: "SSET", MNOP: "MNOP", MTE: "MTE", VTIME: "VTIME", NORP: "NORP", RESPS: "RESPS",
+	FRRT: "FRRT", UEIP: "UEIP", SSET: "SSET", MNOP: "MNOP", MTE: "MTE", VTIME: "VTIME", NORP: "NORP", RESPS: "RESPS",
 }
 
 func (f Feature) String() string {

@@ -188,10 +188,19 @@ func takeSubscription(t *turn, e Event) {
 	t.s.IPv4, t.s.IPv6 = staticAddresses(kind, sub)
 	t.s.Static = t.s.IPv4.IsValid() || t.s.IPv6.IsValid()
 	t.s.Subscribed = sub.Flows
+	t.s.Routes = framedRoutes(kind, sub)
 	t.s.Decided, t.s.Subscription = subscribed(sub), sub.Digest()
 	newQoS(t.s, network)
-	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6}
+	if why := t.tooManyRoutes(); why != "" {
+		t.refuseRoutes("too many framed routes", why, request)
+		return
+	}
+	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6, Framed: len(t.s.Routes) > 0}
 	unit, err := t.in.Config.Select(network, want, t.in.Live) // step 8
+	if none := (*configuration.Unavailable)(nil); errors.As(err, &none) && none.Reason == configuration.NotFramed {
+		t.refuseRoutes("no UPF takes framed routes", err.Error(), request)
+		return
+	}
 	if err != nil {
 		f := refused(http.StatusInternalServerError, "INSUFFICIENT_RESOURCES_SLICE_DNN", request, n1.CauseInsufficientResources)
 		f.Detail = err.Error()

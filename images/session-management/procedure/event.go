@@ -205,6 +205,8 @@ type Subscription struct {
 	IPv4  netip.Addr
 	IPv6  netip.Prefix
 	Flows []string
+	// Routes are the networks behind the UE, whatever their IP version.
+	Routes []netip.Prefix
 }
 
 // Outcome of something that was asked.

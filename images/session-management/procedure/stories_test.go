@@ -104,6 +104,8 @@ type teller struct {
 	gone, draining []string
 	// waited is for how long the event did.
 	waited time.Duration
+	// live is what is known of the units.
+	live map[string]configuration.Live
 }
 
 // A unit, one that is a branch, and one that is as the first.
@@ -178,7 +180,7 @@ func (tr *teller) handle(st State, e Event) Output {
 		was, _ = st.Record.Encode()
 	}
 	out := Handle(Input{
-		Now: tr.now, Came: tr.now.Add(-tr.waited), Config: tr.config, Fresh: func() uint64 { tr.seid++; return tr.seid },
+		Now: tr.now, Came: tr.now.Add(-tr.waited), Config: tr.config, Live: tr.live, Fresh: func() uint64 { tr.seid++; return tr.seid },
 		Random: func(b []byte) {
 			for n := range b {
 				b[n] = byte(n)
@@ -228,7 +230,7 @@ func (tr *teller) tell(w *strings.Builder, name string, st State, e Event) State
 		line("not due any more: %s", strings.Join(over, ", "))
 	}
 	for _, r := range out.Ended {
-		line("ended %s %s", r.Kind, r.Cause)
+		line("ended %s %s%s", r.Kind, r.Cause, map[bool]string{true: ": " + r.SUPI + ": " + r.Why}[r.Why != ""])
 	}
 	line("%s", sessionWords(out))
 	return out.State
@@ -358,6 +360,9 @@ func sessionWords(out Output) string {
 	}
 	if s.Behind {
 		words = append(words, "behind")
+	}
+	if len(s.Routes) > 0 {
+		words = append(words, fmt.Sprint("with ", s.Routes))
 	}
 	if c := s.Control; c != nil {
 		words = append(words, controlWords(c))

@@ -113,6 +113,11 @@ func takeChangedSubscription(t *turn, e Event) {
 		t.endByNetwork(n1.CauseReactivationRequested) // the address of a session does not change (SSC mode 1)
 		return
 	}
+	if !slices.Equal(framedRoutes(t.s.Type, sub), t.s.Routes) { // nor do the networks behind the UE: the next one has others
+		t.over("")
+		t.endByNetwork(n1.CauseReactivationRequested)
+		return
+	}
 	was := t.s.Subscription
 	t.s.Subscription = sub.Digest()
 	if t.s.Policy == "" {

@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -57,13 +58,14 @@ func TestSubscription(t *testing.T) {
 
 // A digest tells subscriptions apart by all that they say, and is the same in every process.
 func TestSubscriptionDigest(t *testing.T) {
-	if got := (Subscription{}).Digest(); got != 0x66cc1141 {
+	if got := (Subscription{}).Digest(); got != 0x7a3db551 {
 		t.Errorf("%#x: pods of one version compare theirs", got)
 	}
 	seen := map[uint32]string{}
 	for sentence, s := range map[string]Subscription{
 		"none": {Unknown: true}, "as the Slice": {}, "types": {Types: []n1.SessionType{n1.IPv6}}, "AMBR": {AMBR: record.AMBR{Uplink: 1}}, "QoS": {FiveQI: 7},
 		"preemption": {MayPreempt: true}, "vulnerability": {Preemptable: true}, "a flow": {Flows: []string{"game"}},
+		"a network behind the UE": {Routes: []netip.Prefix{netip.MustParsePrefix("192.168.7.0/24")}},
 	} {
 		if other, there := seen[s.Digest()]; there {
 			t.Errorf("%q and %q have one digest", sentence, other)

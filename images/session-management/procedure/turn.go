@@ -60,6 +60,8 @@ type Result struct {
 	Took  time.Duration
 	// Slice and DNN of the session; "" where the UE asked for one that is not configured.
 	Slice, DNN string
+	// Why, for the log, of the session of SUPI; "": what is counted says it.
+	Why, SUPI string
 }
 
 // Kind of procedure. The numbers are in records.

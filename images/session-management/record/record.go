@@ -130,10 +130,15 @@ type Session struct {
 	Subscription uint32 `cbor:"40,keyasint,omitempty"`
 	// Emergency: the Slice alone says what the session has, and SUPI may be a PEI, of a UE that nobody has authenticated (TS 23.501 5.16.4).
 	Emergency bool `cbor:"54,keyasint,omitempty"`
+	// Routes are the networks behind the UE, in their order (framed routes, TS 23.501 5.6.14), MostRoutes at most.
+	Routes Prefixes `cbor:"60,keyasint,omitzero"`
 }
 
 // HistoryLength bounds History.
 const HistoryLength = 6
+
+// MostRoutes bounds Routes: a UPF of ours takes no more.
+const MostRoutes = 16
 
 // Clone copies the session: what is changed in the copy is not in the original.
 func (s *Session) Clone() *Session {
@@ -156,6 +161,7 @@ func (s *Session) Clone() *Session {
 	if c.Told != nil {
 		c.Told.Flows = slices.Clone(c.Told.Flows)
 	}
+	c.Routes = slices.Clone(s.Routes)
 	c.Rules, c.Control, c.Usage = slices.Clone(s.Rules), clone(s.Control), clone(s.Usage)
 	if c.Control != nil {
 		c.Control.Failed = slices.Clone(c.Control.Failed)

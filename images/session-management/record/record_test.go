@@ -49,12 +49,12 @@ func full() *Session {
 	}
 	s.Uplink.IPv6, s.Downlink.IPv6 = netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
 	s.AMF.Set, s.AMF.Cell = "set1.region02.amfset.5gc.mnc093.mcc208", 0xfffffffff
-	s.Procedure = &Procedure{Kind: 2, Step: 3, PTI: 7, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 45), Cause: 36}
-	s.Answered = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 45), At: 1_800_000_000_003}
+	s.Procedure = &Procedure{Kind: 2, Step: 3, PTI: 7, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 40), Cause: 36}
+	s.Answered = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 40), At: 1_800_000_000_003}
 	s.Policy = "https://core5g-pcf:8000/npcf-smpolicycontrol/v1/sm-policies/imsi-208930000000001-1"
 	s.Charging = "https://core5g-chf:8000/nchf-convergedcharging/v3/chargingdata/4a1d5c0e-1111-4222-8333-444455556666"
 	s.Told = &Told{Phase: Active, Downlink: s.Downlink, AMBR: s.AMBR, Flows: s.Flows[:1], Buffering: true, Forwarding: s.Uplink, Unsure: true, Anew: true, All: true, EndMarkers: true}
-	s.Command = &Command{Message: make([]byte, 45), PTI: 7, Attempts: 2, Began: 1_800_000_000_002, Release: true}
+	s.Command = &Command{Message: make([]byte, 40), PTI: 7, Attempts: 2, Began: 1_800_000_000_002, Release: true}
 	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Taken: []byte{3}, Buffering: true, Arrived: true, Prepared: true, Forwarded: []byte{1}}
 	s.Wanted = &Wanted{AMBR: s.AMBR, Flows: s.Flows[:1], Gone: []byte{4}, Refused: []byte{3}, UE: true, Access: true, GivenBack: true}
 	s.Decided = Decided{AMBR: s.AMBR, FiveQI: 5, Priority: 3, MayPreempt: true, Preemptable: true, Ruled: true, Closed: 3, Charge: Charge{7, true, true}}
@@ -80,6 +80,7 @@ func full() *Session {
 	}}
 	s.RAT, s.Subscription = "NR", 1<<31
 	s.Static, s.Subscribed, s.Emergency = true, []string{"voice-of-the-site"}, true
+	s.Routes = Prefixes{netip.MustParsePrefix("192.168.7.0/24"), netip.MustParsePrefix("2001:db8:7::/48")}
 	return s
 }
 

@@ -68,7 +68,12 @@ func (s *Shard) Waiting(t procedure.Token) bool { return s.pod.tokens.Has(t) }
 func (s *Shard) Handled(h runner.Handled) { s.trace(h) }
 
 // Ended implements runner.World.
-func (s *Shard) Ended(r procedure.Result) { s.pod.measures.ended(r, s.Configuration()) }
+func (s *Shard) Ended(r procedure.Result) {
+	if r.Why != "" {
+		s.log.Warn("a PDU session was refused", "supi", r.SUPI, "slice", r.Slice, "dnn", r.DNN, "why", r.Why)
+	}
+	s.pod.measures.ended(r, s.Configuration())
+}
 
 // Do implements runner.World.
 func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
@@ -305,7 +310,7 @@ func subscriptionOf(d *nudm.Data) procedure.Subscription {
 			out.Types = append(out.Types, kind)
 		}
 	}
-	out.Flows = d.Flows
+	out.Flows, out.Routes = d.Flows, d.Routes
 	if d.AMBR != nil {
 		out.AMBR = record.AMBR{Uplink: uint64(d.AMBR.Uplink), Downlink: uint64(d.AMBR.Downlink)}
 	}

@@ -125,6 +125,8 @@ var causes = map[string]string{
 	"the PCF does not know the session":                     "pcf_lost_session",
 	"the subscription could not be had":                     "udm_no_answer",
 	"the UE refused":                                        "ue_refused",
+	"no UPF takes framed routes":                            "no_framed_routes",
+	"too many framed routes":                                "too_many_framed_routes",
 	"no answer of the UE":                                   "ue_no_answer",
 }
 

@@ -147,8 +147,12 @@ func (s *Shard) unitEvent(e pfcp.Event) {
 	switch e := e.(type) {
 	case pfcp.Associated:
 		s.log.Info("associated with a UPF unit", "unit", e.Unit, "updated", e.Updated)
-		s.setLive(e.Unit, configuration.Live{})
+		s.setLive(e.Unit, configuration.Live{Framed: e.Features.Has(pfcp.FRRT)})
 		s.associated(e)
+	case pfcp.FeaturesChanged:
+		l := s.live[e.Unit]
+		l.Framed = e.Features.Has(pfcp.FRRT)
+		s.setLive(e.Unit, l)
 	case pfcp.NotAssociated:
 		s.log.Warn("a UPF unit cannot be used", "unit", e.Unit, "err", e.Err, "again", e.Again)
 		s.setLive(e.Unit, configuration.Live{Away: true})
