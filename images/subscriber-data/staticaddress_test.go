@@ -23,6 +23,9 @@ func TestStaticAddressesAndFlows(t *testing.T) {
 				case *v1alpha1.Subscriber:
 					if o.Spec.SUPI == supiOne {
 						o.Spec.Slices[1].Addresses = []v1alpha1.StaticAddress{{DNN: "METERS", IPv4: "10.99.0.9", IPv6Prefix: "2001:db8:99:1::/64"}, {DNN: "operators", IPv4: "10.99.0.10"}}
+						o.Spec.Slices[1].FramedRoutes = []v1alpha1.FramedRoutes{
+							{DNN: "METERS", Prefixes: []v1alpha1.FramedRoute{"192.168.7.0/24", "2001:db8:7::/48", "192.168.8.0/24"}}, {DNN: "operators", Prefixes: []v1alpha1.FramedRoute{"192.168.9.0/24"}},
+						}
 						o.Spec.Slices[1].Flows = []string{"voice", "video"}
 					}
 				}

@@ -169,7 +169,7 @@ func TestCreate(t *testing.T) {
 			wants{warning: "Slice first belongs to Core5G core5g and the Subscriber to later"}},
 		"an address of its own from free5GC's SMF": {with(subscriber("b", 0, "imsi-208930000000002", "", "first"), func(s *api.Subscriber) {
 			s.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv4: "10.47.0.9"}}
-		}), wants{refusal: "addresses and flows of Slice first need core5g's own SMF"}},
+		}), wants{refusal: "addresses, framedRoutes and flows of Slice first need core5g's own SMF"}},
 		"before its Slice": {subscriber("b", 0, "imsi-208930000000002", "", "first", "later"), wants{warning: "Slice later does not exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -257,9 +257,9 @@ func FlowsProblem(subscribed api.SubscribedSlice, slice *api.Slice) *Problem {
 
 // SubscriptionProblem says what of a subscription the SMF of its core does not know.
 func SubscriptionProblem(subscribed api.SubscribedSlice, core *api.Core5G) *Problem {
-	if core == nil || core.OwnControlPlane() || len(subscribed.Addresses)+len(subscribed.Flows) == 0 {
+	if core == nil || core.OwnControlPlane() || len(subscribed.Addresses)+len(subscribed.FramedRoutes)+len(subscribed.Flows) == 0 {
 		return nil
 	}
 	return &Problem{api.ReasonNotSupported, fmt.Sprintf(
-		"addresses and flows of Slice %s need core5g's own SMF: leave them out, or write controlPlane: Core5G in Core5G %s, which ends all PDU sessions of the core once", subscribed.Name, core.Name)}
+		"addresses, framedRoutes and flows of Slice %s need core5g's own SMF: leave them out, or write controlPlane: Core5G in Core5G %s, which ends all PDU sessions of the core once", subscribed.Name, core.Name)}
 }

@@ -73,7 +73,7 @@ func (s *Snapshot) Move(d *DataNetwork, rec *record.Session, live map[string]Liv
 	if !d.Routed {
 		return nil
 	}
-	// Its addresses are as static ones to another unit, whatever pools that has.
+	// Its addresses are as static ones to another unit, whatever pools that has, and so are the networks behind it.
 	other := *d
 	other.Units = nil
 	for _, u := range d.Units {
@@ -83,9 +83,10 @@ func (s *Snapshot) Move(d *DataNetwork, rec *record.Session, live map[string]Liv
 		for _, p := range d.Units {
 			u.Static = append(slices.Clone(u.Static), append(slices.Clone(p.Pools), p.Static...)...)
 		}
+		u.Static = append(u.Static, rec.Routes...)
 		other.Units = append(other.Units, u)
 	}
-	u, err := s.Select(&other, Want{TAC: rec.AMF.TAC, Type: rec.Type, IPv4: rec.IPv4, IPv6: rec.IPv6, Framed: len(rec.Routes) > 0}, live)
+	u, err := s.Select(&other, Want{TAC: rec.AMF.TAC, Type: rec.Type, IPv4: rec.IPv4, IPv6: rec.IPv6, Routes: rec.Routes}, live)
 	if err != nil {
 		return nil
 	}

@@ -28,8 +28,8 @@ type Want struct {
 	// IPv4 and IPv6 are the subscription's static address and prefix; invalid: the unit chooses.
 	IPv4 netip.Addr
 	IPv6 netip.Prefix
-	// Framed: there are networks behind the UE, for a unit that takes framed routes.
-	Framed bool
+	// Routes are the networks behind the UE, for a unit that takes framed routes.
+	Routes []netip.Prefix
 	// Except are Node IDs of units that have refused it already: they count as full.
 	Except []string
 }
@@ -45,7 +45,7 @@ const (
 	NoneInArea
 	// NoPool: none has addresses of the session's type.
 	NoPool
-	// NoRoute: no unit has the route to the static address.
+	// NoRoute: no unit has the route to the static address, or to all networks behind the UE.
 	NoRoute
 	// NotFramed: no unit takes framed routes.
 	NotFramed
@@ -61,7 +61,7 @@ func (r Reason) String() string {
 	}
 	return [...]string{
 		"the data network has no UPF", "no UPF serves the tracking area", "no UPF has addresses of the session's type",
-		"no UPF has a route to the static address", "no UPF has said that it takes framed routes (FRRT)", "every UPF is draining, locked or away", "every UPF is full or has refused",
+		"no UPF has a route to the static address and the framed routes", "no UPF has said that it takes framed routes (FRRT)", "every UPF is draining, locked or away", "every UPF is full or has refused",
 	}[r]
 }
 
@@ -115,7 +115,7 @@ func (u *Serving) fits(unit *Unit, want Want, live Live, alone bool) (Reason, bo
 		return NoRoute, false
 	case unit.State != InService || live.Away:
 		return NotInService, false
-	case want.Framed && !live.Framed:
+	case len(want.Routes) > 0 && !live.Framed:
 		return NotFramed, false
 	case unit.Capacity != 0 && live.Sessions >= unit.Capacity || slices.Contains(want.Except, unit.NodeID):
 		return Full, false
@@ -131,12 +131,15 @@ func (u *Serving) hasPools(want Want) bool {
 	return (!HasIPv4(want.Type) || want.IPv4.IsValid() || has(false)) && (!HasIPv6(want.Type) || want.IPv6.IsValid() || has(true))
 }
 
-// routes: packets to a static address come to the unit. A unit that is alone has whatever is routed to the data network.
+// routes: packets to a static address, and to the networks behind the UE, come to the unit. A unit that is alone has whatever is routed to the data network.
 func (u *Serving) routes(want Want, alone bool) bool {
 	if alone {
 		return true
 	}
 	if want.IPv4.IsValid() && HasIPv4(want.Type) && !covers(u.Static, netip.PrefixFrom(want.IPv4, want.IPv4.BitLen())) {
+		return false
+	}
+	if slices.ContainsFunc(want.Routes, func(p netip.Prefix) bool { return !covers(u.Static, p) }) {
 		return false
 	}
 	return !want.IPv6.IsValid() || !HasIPv6(want.Type) || covers(u.Static, want.IPv6)

@@ -37,6 +37,7 @@ func TestSelect(t *testing.T) {
 	}
 	dn := s.Named("s", "internet")
 	away, full := Live{Away: true}, Live{Sessions: 10}
+	routes := []netip.Prefix{netip.MustParsePrefix("10.47.8.0/24")}
 	for name, c := range map[string]struct {
 		want Want
 		live map[string]Live
@@ -56,16 +57,19 @@ func TestSelect(t *testing.T) {
 		"no route to a static address":                    {want: Want{TAC: 2, Type: n1.IPv4, IPv4: netip.MustParseAddr("10.99.0.9")}, why: NoRoute},
 		"a static address that is routed to another area": {want: Want{TAC: 1, Type: n1.IPv4, IPv4: netip.MustParseAddr("10.47.128.9")}, why: NoRoute},
 		"one that takes framed routes": {
-			want: Want{TAC: 2, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {Framed: true}, "10.0.0.2": {}}, unit: "10.0.0.1",
+			want: Want{TAC: 2, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {Framed: true}, "10.0.0.2": {}}, unit: "10.0.0.1",
 		},
-		"the nearer one of those that take framed routes": {
-			want: Want{TAC: 2, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {Framed: true}, "10.0.0.2": {Framed: true}}, unit: "10.0.0.2",
+		"the one that framed routes are routed to": {
+			want: Want{TAC: 2, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {Framed: true}, "10.0.0.2": {Framed: true}}, unit: "10.0.0.1",
 		},
-		"none takes framed routes": {want: Want{TAC: 2, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {}}, why: NotFramed},
+		"framed routes that are routed to no unit as a whole": {
+			want: Want{TAC: 2, Type: n1.IPv4, Routes: []netip.Prefix{netip.MustParsePrefix("10.47.0.0/16")}}, live: map[string]Live{"10.0.0.1": {Framed: true}, "10.0.0.2": {Framed: true}}, why: NoRoute,
+		},
+		"none takes framed routes": {want: Want{TAC: 2, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {}}, why: NotFramed},
 		"the one that takes framed routes is away": {
-			want: Want{TAC: 2, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {Away: true, Framed: true}, "10.0.0.2": {}}, why: NotInService,
+			want: Want{TAC: 2, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {Away: true, Framed: true}, "10.0.0.2": {}}, why: NotInService,
 		},
-		"the one that takes framed routes is full": {want: Want{TAC: 1, Type: n1.IPv4, Framed: true}, live: map[string]Live{"10.0.0.1": {Framed: true, Sessions: 10}}, why: Full},
+		"the one that takes framed routes is full": {want: Want{TAC: 1, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {Framed: true, Sessions: 10}}, why: Full},
 		"all away":                  {want: Want{TAC: 2, Type: n1.IPv4}, live: map[string]Live{"10.0.0.1": away, "10.0.0.2": away}, why: NotInService},
 		"full":                      {want: Want{TAC: 1, Type: n1.IPv4}, live: map[string]Live{"10.0.0.1": full}, why: Full},
 		"all of the type's is full": {want: Want{TAC: 2, Type: n1.IPv6}, live: map[string]Live{"10.0.0.1": full}, why: Full},
@@ -97,6 +101,9 @@ func TestSelect(t *testing.T) {
 	empty.Units = []Serving{dn.Units[1]}
 	if _, err := s.Select(&empty, Want{TAC: 2, Type: n1.IPv6}, nil); !errors.As(err, &why) || why.Reason != NoPool {
 		t.Errorf("no pool of the type: %v", err)
+	}
+	if u, err := s.Select(&empty, Want{TAC: 2, Type: n1.IPv4, Routes: []netip.Prefix{netip.MustParsePrefix("192.168.7.0/24")}}, map[string]Live{"10.0.0.2": {Framed: true}}); err != nil || u.NodeID != "10.0.0.2" {
+		t.Errorf("framed routes to a unit that is alone: %v, %v", u, err)
 	}
 	if u, err := s.Select(&empty, Want{TAC: 2, Type: n1.IPv4, IPv4: netip.MustParseAddr("192.0.2.1")}, nil); err != nil || u.NodeID != "10.0.0.2" {
 		t.Errorf("a unit that is alone has whatever is routed to it: %v, %v", u, err)

@@ -195,9 +195,9 @@ func takeSubscription(t *turn, e Event) {
 		t.refuseRoutes("too many framed routes", why, request)
 		return
 	}
-	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6, Framed: len(t.s.Routes) > 0}
+	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6, Routes: t.s.Routes}
 	unit, err := t.in.Config.Select(network, want, t.in.Live) // step 8
-	if none := (*configuration.Unavailable)(nil); errors.As(err, &none) && none.Reason == configuration.NotFramed {
+	if none := (*configuration.Unavailable)(nil); errors.As(err, &none) && t.noneFor(none.Reason) {
 		t.refuseRoutes("no UPF takes framed routes", err.Error(), request)
 		return
 	}

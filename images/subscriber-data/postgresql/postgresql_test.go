@@ -131,6 +131,7 @@ func TestWrittenSubscribersAreAsTheyWere(t *testing.T) {
 		s.Authentication.AMF = "9001"
 		s.Slices = []v1alpha1.SubscribedSlice{{Name: "internet", Default: true}, {
 			Name: "ims", DNNs: []v1alpha1.DNN{"ims"}, Flows: []string{"voice"}, Addresses: []v1alpha1.StaticAddress{{DNN: "ims", IPv4: "10.47.0.9", IPv6Prefix: "2001:db8:47:1::/64"}},
+			FramedRoutes: []v1alpha1.FramedRoutes{{DNN: "ims", Prefixes: []v1alpha1.FramedRoute{"192.168.7.0/24", "2001:db8:7::/48"}}},
 		}}
 	})
 	want := []Subscriber{subscriber(t, 1), full}
@@ -188,34 +189,50 @@ func TestTheRulesOfASubscriber(t *testing.T) {
 	slice := func(change func(*v1alpha1.SubscribedSlice)) func(*v1alpha1.SubscriberSpec) {
 		return func(s *v1alpha1.SubscriberSpec) { change(&s.Slices[0]) }
 	}
+	behind := func(prefixes ...v1alpha1.FramedRoute) func(*v1alpha1.SubscriberSpec) {
+		return slice(func(s *v1alpha1.SubscribedSlice) {
+			s.FramedRoutes = []v1alpha1.FramedRoutes{{DNN: "internet", Prefixes: prefixes}}
+		})
+	}
 	address := func(v4, v6 string) func(*v1alpha1.SubscriberSpec) {
 		return slice(func(s *v1alpha1.SubscribedSlice) {
 			s.Addresses = []v1alpha1.StaticAddress{{DNN: "internet", IPv4: v1alpha1.IPAddress(v4), IPv6Prefix: v1alpha1.CIDR(v6)}}
 		})
 	}
 	for want, change := range map[string]func(*v1alpha1.SubscriberSpec){
-		`"imsi-1" is no SUPI`:            func(s *v1alpha1.SubscriberSpec) { s.SUPI = "imsi-1" },
-		`"123" is no GPSI`:               gpsi("123"),
-		`amf must be 4 hexadecimal`:      func(s *v1alpha1.SubscriberSpec) { s.Authentication.AMF = "80" },
-		`ambr.uplink "1Gbps"`:            func(s *v1alpha1.SubscriberSpec) { s.AMBR.Uplink = "1Gbps" },
-		`ambr.downlink "5 Tbps" is more`: func(s *v1alpha1.SubscriberSpec) { s.AMBR.Downlink = "5 Tbps" },
-		`"32768 Kbps" is more`:           func(s *v1alpha1.SubscriberSpec) { s.AMBR.Downlink = "32768 Kbps" },
-		`slice "internet" stands twice`:  func(s *v1alpha1.SubscriberSpec) { s.Slices = append(s.Slices, s.Slices[0]) },
-		`slice "": write the name`:       slice(func(s *v1alpha1.SubscribedSlice) { s.Name = "" }),
-		`"a b" is no data network name`:  slice(func(s *v1alpha1.SubscribedSlice) { s.DNNs = []v1alpha1.DNN{"a b"} }),
-		`DNN "Internet" stands twice`:    slice(func(s *v1alpha1.SubscribedSlice) { s.DNNs = []v1alpha1.DNN{"internet", "Internet"} }),
-		`write ipv4, ipv6Prefix or both`: address("", ""),
-		`"127.0.0.1" is no IPv4 address`: address("127.0.0.1", ""),
-		`"2001:db8::/48" is no IPv6`:     address("", "2001:db8::/48"),
-		`"2001:db8::1/64" is no IPv6`:    address("", "2001:db8::1/64"),
-		`flow "": write the name`:        slice(func(s *v1alpha1.SubscribedSlice) { s.Flows = []string{""} }),
+		`"imsi-1" is no SUPI`:                                                      func(s *v1alpha1.SubscriberSpec) { s.SUPI = "imsi-1" },
+		`"123" is no GPSI`:                                                         gpsi("123"),
+		`amf must be 4 hexadecimal`:                                                func(s *v1alpha1.SubscriberSpec) { s.Authentication.AMF = "80" },
+		`ambr.uplink "1Gbps"`:                                                      func(s *v1alpha1.SubscriberSpec) { s.AMBR.Uplink = "1Gbps" },
+		`ambr.downlink "5 Tbps" is more`:                                           func(s *v1alpha1.SubscriberSpec) { s.AMBR.Downlink = "5 Tbps" },
+		`"32768 Kbps" is more`:                                                     func(s *v1alpha1.SubscriberSpec) { s.AMBR.Downlink = "32768 Kbps" },
+		`slice "internet" stands twice`:                                            func(s *v1alpha1.SubscriberSpec) { s.Slices = append(s.Slices, s.Slices[0]) },
+		`slice "": write the name`:                                                 slice(func(s *v1alpha1.SubscribedSlice) { s.Name = "" }),
+		`"a b" is no data network name`:                                            slice(func(s *v1alpha1.SubscribedSlice) { s.DNNs = []v1alpha1.DNN{"a b"} }),
+		`DNN "Internet" stands twice`:                                              slice(func(s *v1alpha1.SubscribedSlice) { s.DNNs = []v1alpha1.DNN{"internet", "Internet"} }),
+		`write ipv4, ipv6Prefix or both`:                                           address("", ""),
+		`"127.0.0.1" is no IPv4 address`:                                           address("127.0.0.1", ""),
+		`"2001:db8::/48" is no IPv6`:                                               address("", "2001:db8::/48"),
+		`"2001:db8::1/64" is no IPv6`:                                              address("", "2001:db8::1/64"),
+		`framedRoutes of DNN "internet": write 1 to 16 prefixes`:                   behind(),
+		`"192.168.7.0" is no CIDR`:                                                 behind("192.168.7.0"),
+		`"192.168.7.1/24" has host bits set: write 192.168.7.0/24`:                 behind("192.168.7.1/24"),
+		`"11.0.0.0/7" has host bits set: write 10.0.0.0/7`:                         behind("10.0.0.0/24", "11.0.0.0/7"),
+		`"0.0.0.0/0" is no network that can be behind a UE`:                        behind("0.0.0.0/0"),
+		`"224.0.0.0/8" is no network that can be behind a UE`:                      behind("224.0.0.0/8"),
+		`"2001:db8::/72" is no network that can be behind a UE: write one of IPv4`: behind("2001:db8::/72"),
+		`"10.7.0.0/16" stands twice`:                                               behind("10.7.0.0/16", "10.7.0.0/16"),
+		`"INTERNET" stands twice`: slice(func(s *v1alpha1.SubscribedSlice) {
+			s.FramedRoutes = []v1alpha1.FramedRoutes{{DNN: "internet", Prefixes: []v1alpha1.FramedRoute{"10.7.0.0/16"}}, {DNN: "INTERNET", Prefixes: []v1alpha1.FramedRoute{"10.8.0.0/16"}}}
+		}),
+		`flow "": write the name`: slice(func(s *v1alpha1.SubscribedSlice) { s.Flows = []string{""} }),
 	} {
 		s := subscriber(t, 1, change)
 		if err := CheckSpec(&s.Spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	s := subscriber(t, 1, address("10.47.0.9", "2001:db8:47:1::/64"), gpsi("extid-a@b"))
+	s := subscriber(t, 1, address("10.47.0.9", "2001:db8:47:1::/64"), gpsi("extid-a@b"), behind("10.0.0.0/8", "192.0.2.1/32", "2001:db8::/32", "2001:db8:1:2::/64"))
 	if err := CheckSpec(&s.Spec); err != nil {
 		t.Error(err)
 	}

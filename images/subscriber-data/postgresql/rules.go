@@ -23,8 +23,8 @@ var (
 
 // Limits of a Subscriber, as its kind has them.
 const (
-	maxSlices, maxDNNs, maxAddresses, maxFlows = 8, 8, 8, 16
-	maxName, maxGPSI, maxDNN                   = 63, 128, 100
+	maxSlices, maxDNNs, maxAddresses, maxFlows, maxRoutes = 8, 8, 8, 16, 16
+	maxName, maxGPSI, maxDNN                              = 63, 128, 100
 	// maxBitRate is the number before a unit, and what a gNB can be told (TS 38.413 9.3.1.4), by unit.
 	maxBitRate = 32767
 )
@@ -82,8 +82,8 @@ func checkBitRate(field string, rate v1alpha1.BitRate) error {
 }
 
 func checkSlice(s *v1alpha1.SubscribedSlice) error {
-	if len(s.DNNs) > maxDNNs || len(s.Addresses) > maxAddresses || len(s.Flows) > maxFlows {
-		return fmt.Errorf("write at most %d dnns, %d addresses and %d flows", maxDNNs, maxAddresses, maxFlows)
+	if len(s.DNNs) > maxDNNs || len(s.Addresses) > maxAddresses || len(s.Flows) > maxFlows || len(s.FramedRoutes) > maxDNNs {
+		return fmt.Errorf("write at most %d dnns, %d addresses, %d flows and framedRoutes to %d dnns", maxDNNs, maxAddresses, maxFlows, maxDNNs)
 	}
 	seen := map[string]bool{}
 	for _, dnn := range s.DNNs {
@@ -97,6 +97,15 @@ func checkSlice(s *v1alpha1.SubscribedSlice) error {
 			return err
 		}
 		if err := checkAddress(a); err != nil {
+			return err
+		}
+	}
+	seen = map[string]bool{}
+	for _, f := range s.FramedRoutes {
+		if err := checkDNN(f.DNN, seen); err != nil {
+			return err
+		}
+		if err := checkFramedRoutes(f); err != nil {
 			return err
 		}
 	}
@@ -137,6 +146,32 @@ func checkAddress(a v1alpha1.StaticAddress) error {
 		if err != nil || !p.Addr().Is6() || p.Bits() != 64 || p != p.Masked() || !p.Addr().IsGlobalUnicast() {
 			return fmt.Errorf("%q is no IPv6 prefix that a UE can have: write one of 64 bits, for example 2001:db8:47:1::/64", a.IPv6Prefix)
 		}
+	}
+	return nil
+}
+
+func checkFramedRoutes(f v1alpha1.FramedRoutes) error {
+	if len(f.Prefixes) < 1 || len(f.Prefixes) > maxRoutes {
+		return fmt.Errorf("framedRoutes of DNN %q: write 1 to %d prefixes", f.DNN, maxRoutes)
+	}
+	seen := map[netip.Prefix]bool{}
+	for _, text := range f.Prefixes {
+		p, err := netip.ParsePrefix(string(text))
+		least, most := 8, 32
+		if err == nil && p.Addr().Is6() {
+			least, most = 16, 64
+		}
+		switch {
+		case err != nil || p.Addr().Is4In6():
+			return fmt.Errorf("%q is no CIDR: write a network address and a prefix length, for example 192.168.7.0/24", text)
+		case p != p.Masked():
+			return fmt.Errorf("%q has host bits set: write %s", text, p.Masked())
+		case p.Bits() < least || p.Bits() > most || !p.Addr().IsGlobalUnicast():
+			return fmt.Errorf("%q is no network that can be behind a UE: write one of IPv4 with a prefix length of 8 to 32, or of IPv6 with 16 to 64, for example 2001:db8:7::/48", text)
+		case seen[p]:
+			return fmt.Errorf("%q stands twice: write it once", text)
+		}
+		seen[p] = true
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (d *Directory) resolve(ctx context.Context, o *v1alpha1.Subscriber) (Subscr
 		slice.DataNetworks = allowed(slice.DataNetworks, want.DNNs)
 		subscribed := SubscribedSlice{Slice: slice, Default: want.Default}
 		if own {
-			subscribed.Addresses, subscribed.Flows = addressesOf(slice, want.Addresses), want.Flows
+			subscribed.Addresses, subscribed.Routes, subscribed.Flows = addressesOf(slice, want.Addresses), routesOf(slice, want.FramedRoutes), want.Flows
 		}
 		sub.Slices = append(sub.Slices, subscribed)
 		anyDefault = anyDefault || want.Default
@@ -143,6 +143,28 @@ func addressesOf(slice Slice, static []v1alpha1.StaticAddress) map[string]Addres
 			if strings.EqualFold(dn.DNN, string(a.DNN)) {
 				out[dn.DNN] = Addresses{IPv4: string(a.IPv4), IPv6Prefix: string(a.IPv6Prefix)}
 			}
+		}
+	}
+	return out
+}
+
+// routesOf a subscription likewise.
+func routesOf(slice Slice, framed []v1alpha1.FramedRoutes) map[string]Routes {
+	out := make(map[string]Routes, len(framed))
+	for _, f := range framed {
+		for _, dn := range slice.DataNetworks {
+			if !strings.EqualFold(dn.DNN, string(f.DNN)) {
+				continue
+			}
+			var r Routes
+			for _, p := range f.Prefixes {
+				if isIPv6(string(p)) {
+					r.IPv6 = append(r.IPv6, string(p))
+				} else {
+					r.IPv4 = append(r.IPv4, string(p))
+				}
+			}
+			out[dn.DNN] = r
 		}
 	}
 	return out

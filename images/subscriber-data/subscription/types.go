@@ -57,14 +57,18 @@ type Slice struct {
 type SubscribedSlice struct {
 	Slice
 	Default bool
-	// Addresses of the subscriber's own by DNN, as the slice writes it, and names of QoS flows that are given to it. Both
-	// are empty where the core's SMF does not know them.
+	// Addresses of the subscriber's own and networks behind its UE by DNN, as the slice writes it, and names of QoS flows that are given to it.
+	// All are empty where the core's SMF does not know them.
 	Addresses map[string]Addresses
+	Routes    map[string]Routes
 	Flows     []string
 }
 
 // Addresses are static, as text; "" for one that the UPF chooses.
 type Addresses struct{ IPv4, IPv6Prefix string }
+
+// Routes are networks behind a UE, as text.
+type Routes struct{ IPv4, IPv6 []string }
 
 // Subscriber is a subscription, resolved against the slices that exist now.
 type Subscriber struct {

@@ -231,6 +231,9 @@ type dnnConfiguration struct {
 	SessionAMBR subscription.AMBR `json:"sessionAmbr"`
 	// StaticIPAddress is of the subscriber alone (IpAddress of TS 29.503 6.1.6.2.13).
 	StaticIPAddress []ipAddress `json:"staticIpAddress,omitempty"`
+	// The networks behind the UE, too (FrameRouteInfo of TS 29.503).
+	IPv4FrameRoutes []frameRoute `json:"ipv4FrameRouteList,omitempty"`
+	IPv6FrameRoutes []frameRoute `json:"ipv6FrameRouteList,omitempty"`
 	// Vendor is for core5g's own SMF (TS 29.500 6.6.3). The project has no number of its own: this is the one for
 	// documentation (RFC 5612), as on N4.
 	Vendor *vendorConfiguration `json:"vendorSpecific-032473,omitempty"`
@@ -239,6 +242,11 @@ type dnnConfiguration struct {
 type ipAddress struct {
 	IPv4   string `json:"ipv4Addr,omitempty"`
 	Prefix string `json:"ipv6Prefix,omitempty"`
+}
+
+type frameRoute struct {
+	IPv4 string `json:"ipv4Mask,omitempty"`
+	IPv6 string `json:"ipv6Prefix,omitempty"`
 }
 
 type vendorConfiguration struct {
@@ -253,6 +261,12 @@ func (c *dnnConfiguration) configureOwn(slice subscription.SubscribedSlice, dnn 
 	}
 	if a := slice.Addresses[dnn]; a.IPv6Prefix != "" {
 		c.StaticIPAddress = append(c.StaticIPAddress, ipAddress{Prefix: a.IPv6Prefix})
+	}
+	for _, p := range slice.Routes[dnn].IPv4 {
+		c.IPv4FrameRoutes = append(c.IPv4FrameRoutes, frameRoute{IPv4: p})
+	}
+	for _, p := range slice.Routes[dnn].IPv6 {
+		c.IPv6FrameRoutes = append(c.IPv6FrameRoutes, frameRoute{IPv6: p})
 	}
 	if len(slice.Flows) > 0 {
 		c.Vendor = &vendorConfiguration{Flows: slice.Flows}

@@ -120,6 +120,15 @@ type SubscribedSlice struct {
 	// +listType=map
 	// +listMapKey=dnn
 	Addresses []StaticAddress `json:"addresses,omitempty"`
+	// framedRoutes are the networks behind the UE, such as those of an office behind its router (framed routes, TS 23.501 5.6.14): packets to
+	// them go to its PDU sessions, and it may send from them. They lie outside of the Slice's pools, and no other Subscriber has an address or
+	// a network in them. A change ends the PDU sessions, and the UE asks for others. They need controlPlane Core5G of the core.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.dnn.lowerAscii() == b.dnn.lowerAscii()))",message="two DNNs that differ only in case are one (TS 23.003 9.1): write the networks once, with the DNN as the Slice writes it"
+	// +listType=map
+	// +listMapKey=dnn
+	FramedRoutes []FramedRoutes `json:"framedRoutes,omitempty"`
 	// flows of the Slice's data networks, by name, that are given ToSubscribers. They need controlPlane Core5G of the core.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -147,8 +156,27 @@ type StaticAddress struct {
 	IPv6Prefix CIDR `json:"ipv6Prefix,omitempty"`
 }
 
+// FramedRoutes are the networks behind a UE in its PDU sessions to a data network.
+type FramedRoutes struct {
+	// dnn of the data network, as the Slice writes it.
+	DNN DNN `json:"dnn"`
+	// prefixes of the networks, IPv4 for PDU sessions of type IPv4 and IPv4v6, IPv6 for those of type IPv6 and IPv4v6.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	Prefixes []FramedRoute `json:"prefixes"`
+}
+
+// FramedRoute is an IP network behind a UE.
+//
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="isCIDR(self)",messageExpression="'\"' + self + '\" is no CIDR: write a network address and a prefix length, for example 192.168.7.0/24'"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",messageExpression="'\"' + self + '\" has host bits set: write the network address of that prefix, for example 192.168.7.0/24'"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || (cidr(self).ip().isGlobalUnicast() && (cidr(self).ip().family() == 4 ? cidr(self).prefixLength() >= 8 : cidr(self).prefixLength() >= 16 && cidr(self).prefixLength() <= 64))",messageExpression="'\"' + self + '\" is no network that can be behind a UE: write one of IPv4 with a prefix length of 8 to 32, for example 192.168.7.0/24, or of IPv6 with 16 to 64, for example 2001:db8:7::/48'"
+type FramedRoute string
+
 // SubscriberStatus says what is wrong with the subscription, if anything. Conditions: Ready, CoreFound,
-// AuthenticationReady, SlicesReady, GPSIUnique with gpsi, and AddressesUnique with addresses. It never holds data of the Secret.
+// AuthenticationReady, SlicesReady, GPSIUnique with gpsi, and AddressesUnique with addresses or framedRoutes. It never holds data of the Secret.
 type SubscriberStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional
