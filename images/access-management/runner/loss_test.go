@@ -384,6 +384,19 @@ func TestWhatIsToldAndLost(t *testing.T) {
 		want   error
 	}{
 		"it is in the store": {func(_ *network, h *holder) *holder { return h }, procedure.SubscriptionChanged{}, nil},
+		"it is in the store, and somebody is asked because of it": {func(n *network, h *holder) *holder {
+			n.manual = true
+			return h
+		}, procedure.SubscriptionChanged{}, nil},
+		"somebody was asked before": {func(n *network, h *holder) *holder {
+			n.manual = true
+			h.runner.Deliver(supi, procedure.SubscriptionChanged{})
+			n.settle()
+			if len(n.asks) == 0 {
+				n.t.Fatal("nobody was asked")
+			}
+			return h
+		}, procedure.SessionEnded{Session: 1}, nil},
 		"too much waits": {func(n *network, h *holder) *holder {
 			h.die()
 			h = n.hold(1)

@@ -185,7 +185,7 @@ func (r *Runner) DeliverThen(supi string, e procedure.Event, done func(error)) {
 	q := queued{Event: e}
 	if done != nil {
 		var lost error
-		q.lost, q.done = func(why error) { lost = why }, func() { done(lost) }
+		q.lost, q.done, q.kept = func(why error) { lost = why }, func() { done(lost) }, true
 	}
 	if !r.stopped && !r.declines(q) {
 		r.deliver(r.ue(record.Key(supi)), q)

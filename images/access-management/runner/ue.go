@@ -53,6 +53,8 @@ type queued struct {
 	procedure.Event
 	// done is called when what came of the event is in the store; nil: nobody wants to know.
 	done func()
+	// kept: done is called when that is there, whatever is asked because of it: who asks may wait for who tells.
+	kept bool
 	// lost is told before, and why, where nothing comes of it; nil: nobody wants to know.
 	lost func(error)
 	// octets of the message that the event was; nil: it was none.
@@ -309,12 +311,12 @@ func (r *Runner) forget(u *ue, why error) {
 	r.finishAll(u)
 }
 
-// finishLater an event, when what was asked for its UE is answered.
+// finishLater an event, when what was asked for its UE is answered, unless who tells it does not wait for that.
 func (r *Runner) finishLater(u *ue, q queued) {
 	if q.done == nil {
 		return
 	}
-	if u.asked == 0 || u.dead {
+	if u.asked == 0 || u.dead || q.kept {
 		r.finish(q)
 		return
 	}
