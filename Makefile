@@ -10,7 +10,7 @@ comma   := ,
 WITHOUT ?=
 # The control plane without a cluster, and what measures it.
 BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management access-management/cmd/n2-terminator session-management/cmd/session-management \
-	subscriber-data/cmd/subscriber-data) ./upf/upfc/cmd/upf-c ./e2e/cmd/bench-core
+	control-plane/cmd/control-plane subscriber-data/cmd/subscriber-data) ./upf/upfc/cmd/upf-c ./e2e/cmd/bench-core
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
@@ -180,7 +180,7 @@ ifeq ($(ON),cluster)
 else
 	@mkdir -p $(BIN)
 	@$(BUILD) -o $(BIN)/ $(BENCH_CORE)
-	@$(BIN)/bench-core $(if $(CASE),-case $(CASE)) $(if $(LAYOUT),-layout $(LAYOUT)) $(if $(UES),-storm $(UES))
+	@$(BIN)/bench-core $(if $(CASE),-case $(CASE)) $(if $(LAYOUT),-layout $(LAYOUT)) $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(UES),-storm $(UES))
 endif
 
 # The SMF as it is shipped, its pods as processes with a session store, upf-c and an AMF.

@@ -10,8 +10,11 @@ import (
 	"time"
 )
 
-// Distributed is the layout of a pod a function.
-const Distributed = "Distributed"
+// Layouts: a pod a function, and one pod that is the whole control plane.
+const (
+	Distributed = "Distributed"
+	Fused       = "Fused"
+)
 
 // Line is what a case came to.
 type Line struct {

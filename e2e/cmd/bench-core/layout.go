@@ -26,7 +26,7 @@ type function struct {
 }
 
 // layoutOf says which functions there are, in the order in which they are started.
-var layoutOf = map[string]func(*core) []function{figures.Distributed: distributedLayout}
+var layoutOf = map[string]func(*core) []function{figures.Distributed: distributedLayout, figures.Fused: fusedLayout}
 
 func layouts() []string { return slices.Sorted(maps.Keys(layoutOf)) }
 
@@ -100,6 +100,28 @@ func distributedLayout(c *core) []function {
 	return out
 }
 
+// fusedLayout is one pod, where gNBs look for an N2 terminator.
+func fusedLayout(c *core) []function {
+	f := function{name: fusedName, pod: "control-plane-0", address: terminatorAddress(0), program: "control-plane", ready: true}
+	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-scheme", "https", "-set", "1016", "-n2-listen", at(f.address, n2Port),
+		"-smf-shards", smfService+"="+f.address, "-amf-configuration", c.file("amf.yaml"), "-smf-configuration", c.file("smf.yaml"), "-subscribers", c.file("subscribers.yaml"))
+	return []function{c.unit(), f}
+}
+
+// The functions that have UEs in memory.
+const (
+	amfName   = "amf"
+	fusedName = "control-plane"
+)
+
+// keeper of UEs, of the layout.
+func (o *options) keeper() string {
+	if o.layout == figures.Fused {
+		return fusedName
+	}
+	return amfName
+}
+
 func (c *core) unit() function {
 	return function{name: "upf-c", pod: "upf-0", address: unitNode, program: "upf-c", args: []string{"-config", c.file("upf-c.yaml")}, ready: true}
 }
@@ -127,7 +149,7 @@ func (c *core) terminator(n int) function {
 }
 
 func (c *core) worker(n int) function {
-	f := function{name: "amf", pod: fmt.Sprint("amf-", n), address: workerAddress(n), program: "access-management", services: []string{amfService}, ready: true}
+	f := function{name: amfName, pod: fmt.Sprint("amf-", n), address: workerAddress(n), program: "access-management", services: []string{amfService}, ready: true}
 	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-configuration", c.file("amf.yaml"), "-nrf", "none",
 		"-ausf", root(ausfService), "-udm", root(udmService), "-pcf", "none", "-smf", root(smfService), "-terminators", at(terminatorService, workersPort))
 	return f

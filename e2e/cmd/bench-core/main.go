@@ -1,12 +1,12 @@
 // Command bench-core measures a core's control plane as it is shipped, each function a process: N2 terminators, AMF workers, SMF, subscriber data, upf-c over a
 // stand-in for upf-u, and a session store, with mutual TLS between them, and simulated gNBs and UEs beside. It needs root, or user namespaces.
 //
-//	bench-core [-case registration,session,service_request,paging,handover,path_switch,storm,memory] [-layout Distributed] [-ues N] [-storm N] [-idle N] [-workers N] [-pods N]
+//	bench-core [-case registration,session,service_request,paging,handover,path_switch,storm,memory] [-layout Distributed,Fused] [-rounds N] [-ues N] [-storm N] [-idle N] [-workers N] [-pods N]
 //
 // Cases go on from each other: those UEs register one after the other, then get a session each, and so on; a storm has UEs of its own, all at once. A line for
 // each (e2e/figures): from what a UE or gNB asks to what it is answered, in milliseconds (p50_ms, p99_ms), and what functions take for a UE in milliseconds of
 // CPU: all together (cpu_ms), and each. Of a storm, p50_ms and p99_ms are from its beginning to a UE's session. memory is what is resident for each of many UEs
-// that have registered and are idle. It exits with 1 where a UE is rejected, registers twice, or is not answered.
+// that have registered and are idle. Layouts take turns, so often as there are rounds, each time with a core of their own. It exits with 1 where a UE is rejected, registers twice, or is not answered.
 //
 //	bench-core -case kill_amf,drain_amf,kill_n2_release,kill_n2_keep,kill_n2_retain,kill_gnb [-ues N] [-rate N] [-runs N]
 //
@@ -32,7 +32,8 @@ import (
 
 type options struct {
 	cases    string
-	layout   string
+	layouts  string
+	rounds   int
 	binaries string
 	ues      int
 	storm    int
@@ -45,6 +46,8 @@ type options struct {
 	pids     bool
 	// terminators of N2: two where one of them dies.
 	terminators int
+	// layout of the core that there is.
+	layout string
 }
 
 // state says that cases are of deaths.
@@ -53,7 +56,8 @@ func (o *options) state() bool { return o.terminators > 1 }
 func main() {
 	var o options
 	flag.StringVar(&o.cases, "case", strings.Join(names(), ","), "which cases, with commas")
-	flag.StringVar(&o.layout, "layout", figures.Distributed, "how functions share processes: "+strings.Join(layouts(), " or "))
+	flag.StringVar(&o.layouts, "layout", strings.Join(layouts(), ","), "how functions share processes, with commas; of deaths there is Distributed alone")
+	flag.IntVar(&o.rounds, "rounds", 1, "how often the layouts take turns")
 	flag.StringVar(&o.binaries, "bin", "out/bin", "directory of the functions' programs")
 	flag.IntVar(&o.ues, "ues", 200, "UEs that come one after the other, or are attached while something dies")
 	flag.IntVar(&o.storm, "storm", 1000, "UEs that come at once")
@@ -86,23 +90,42 @@ func run(ctx context.Context, o options) (status int, err error) {
 	if o.state() {
 		return runDeaths(ctx, o, wanted)
 	}
-	c, err := start(ctx, o)
-	if err != nil {
-		return 1, err
-	}
-	defer c.close()
-	b := &bench{core: c, o: o}
-	for _, x := range cases {
-		if slices.Contains(wanted, x.name) {
-			if err := x.run(ctx, b); err != nil {
-				return 1, fmt.Errorf("%s: %w", x.name, err)
+	for range o.rounds {
+		for layout := range strings.SplitSeq(o.layouts, ",") {
+			o.layout = layout
+			if err := runCases(ctx, o, wanted); err != nil {
+				return 1, fmt.Errorf("layout %s: %w", layout, err)
 			}
 		}
 	}
 	return 0, nil
 }
 
+// runCases on a core of their own.
+func runCases(ctx context.Context, o options, wanted []string) error {
+	c, err := start(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	b := &bench{core: c, o: o}
+	defer func() {
+		if b.access != nil {
+			b.access.close()
+		}
+	}()
+	for _, x := range cases {
+		if slices.Contains(wanted, x.name) {
+			if err := x.run(ctx, b); err != nil {
+				return fmt.Errorf("%s: %w", x.name, err)
+			}
+		}
+	}
+	return nil
+}
+
 func runDeaths(ctx context.Context, o options, wanted []string) (status int, err error) {
+	o.layout = figures.Distributed // whose pods die one by one
 	var short error
 	for _, d := range deaths {
 		if !slices.Contains(wanted, d.name) {
@@ -131,10 +154,12 @@ func (o *options) check() ([]string, error) {
 			return nil, fmt.Errorf("there is no case %q: write some of %s, or of %s", name, strings.Join(names(), ","), strings.Join(deathNames(), ","))
 		}
 	}
-	if !slices.Contains(layouts(), o.layout) {
-		return nil, fmt.Errorf("-layout %q: write %s", o.layout, strings.Join(layouts(), " or "))
+	for layout := range strings.SplitSeq(o.layouts, ",") {
+		if !slices.Contains(layouts(), layout) {
+			return nil, fmt.Errorf("-layout %q: write %s", layout, strings.Join(layouts(), ", "))
+		}
 	}
-	for flag, n := range map[string]int{"ues": o.ues, "storm": o.storm, "idle": o.idle, "runs": o.runs, "rate": o.rate} {
+	for flag, n := range map[string]int{"ues": o.ues, "storm": o.storm, "idle": o.idle, "runs": o.runs, "rate": o.rate, "rounds": o.rounds} {
 		if n < 1 {
 			return nil, fmt.Errorf("-%s %d: write 1 or more", flag, n)
 		}

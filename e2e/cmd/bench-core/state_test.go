@@ -35,12 +35,12 @@ func TestWhatFallsShort(t *testing.T) {
 }
 
 func TestWhatIsWrongOnTheCommandLine(t *testing.T) {
-	good := options{cases: "registration", layout: "Distributed", ues: 1, storm: 1, idle: 1, workers: 1, pods: 1, runs: 1, rate: 1}
+	good := options{cases: "registration", layouts: "Distributed,Fused", rounds: 1, ues: 1, storm: 1, idle: 1, workers: 1, pods: 1, runs: 1, rate: 1}
 	for want, change := range map[string]func(*options){
 		"":                            func(*options) {},
 		`no case "registrations"`:     func(o *options) { o.cases = "registrations" },
 		`no case "session"`:           func(o *options) { o.cases = "kill_amf,session" }, // they need another core
-		`-layout "Merged": write Dis`: func(o *options) { o.layout = "Merged" },
+		`-layout "Merged": write Dis`: func(o *options) { o.layouts = "Fused,Merged" },
 		"-ues 0: write 1 or more":     func(o *options) { o.ues = 0 },
 		"-workers 100: write 1 to 99": func(o *options) { o.workers = 100 },
 	} {
