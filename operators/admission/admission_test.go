@@ -213,13 +213,23 @@ func TestCreate(t *testing.T) {
 		"an address of the pool":              {static("b", 2, "10.45.3.4", ""), wants{refusal: "address 10.45.3.4 lies in pool 10.45.0.0/16 of Slice first, which the UPF gives to any UE"}},
 		"of another data network": {with(static("b", 2, "10.47.0.9", ""), func(s *api.Subscriber) { s.Spec.Slices[0].Addresses[0].DNN = "ims" }),
 			wants{refusal: "Slice first has no data network ims"}},
+		"a network behind a UE":                    {behind("b", 2, "192.168.8.0/24", "2001:db8:9::/48"), wants{}},
+		"one that another has":                     {behind("b", 2, "192.168.7.0/24"), wants{refusal: "network 192.168.7.0/24 overlaps network 192.168.7.0/24 of Subscriber d: write another one, or have it in another network instance"}},
+		"a part of one":                            {behind("b", 2, "192.168.7.128/25"), wants{refusal: "network 192.168.7.128/25 overlaps network 192.168.7.0/24 of Subscriber d"}},
+		"one that holds another's":                 {behind("b", 2, "192.168.0.0/17"), wants{refusal: "network 192.168.0.0/17 overlaps network 192.168.7.0/24 of Subscriber d"}},
+		"one that holds another's, of IPv6":        {behind("b", 2, "2001:db8::/33"), wants{refusal: "overlaps"}},
+		"one that holds another's address":         {behind("b", 2, "10.47.0.0/23"), wants{refusal: "network 10.47.0.0/23 overlaps address 10.47.0.1 of Subscriber c"}},
+		"one that holds a pool":                    {behind("b", 2, "10.0.0.0/8"), wants{refusal: "network 10.0.0.0/8 overlaps pool 10.45.0.0/16 of Slice first, of which the UPF gives addresses to any UE: write a network outside of it"}},
+		"an address in the network behind another": {static("b", 2, "192.168.7.9", ""), wants{refusal: "address 192.168.7.9 overlaps network 192.168.7.0/24 of Subscriber d"}},
+		"behind a UE in no data network": {with(behind("b", 2, "192.168.8.0/24"), func(s *api.Subscriber) { s.Spec.Slices[0].FramedRoutes[0].DNN = "ims" }),
+			wants{refusal: "Slice first has no data network ims: write one of its own"}},
 		"a flow that there is not": {with(static("b", 2, "10.47.0.9", ""), func(s *api.Subscriber) { s.Spec.Slices[0].Flows = []string{"voice"} }),
 			wants{warning: "Slice first has no flow voice that is given ToSubscribers: it has none"}},
 	} {
 		t.Run("with core5g's SMF: "+name, func(t *testing.T) {
 			edge := elsewhere("edge", 4, "198.51.100.16/28")
 			edge.Spec.External.N4.Address, edge.Spec.External.Pools = "198.51.100.7", []api.ExternalPool{{Range: "10.60.0.0/16"}}
-			there := append([]client.Object{own, static("c", 3, "10.47.0.1", "2001:db8:47::/64"), edge}, there[1:]...)
+			there := append([]client.Object{own, static("c", 3, "10.47.0.1", "2001:db8:47::/64"), behind("d", 5, "192.168.7.0/24", "2001:db8:7::/48"), edge}, there[1:]...)
 			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateCreate(t.Context(), c.object)
 			c.check(t, warnings, err)
 		})
@@ -313,6 +323,13 @@ func atEdge(s *api.Slice, pool api.CIDR) {
 func static(name string, n int, ipv4 api.IPAddress, ipv6 api.CIDR) *api.Subscriber {
 	return with(subscriber(name, n, fmt.Sprintf("imsi-20893000000000%d", n), "", "first"), func(s *api.Subscriber) {
 		s.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv4: ipv4, IPv6Prefix: ipv6}}
+	})
+}
+
+// behind is a Subscriber of Slice first with networks behind its UE.
+func behind(name string, n int, prefixes ...api.FramedRoute) *api.Subscriber {
+	return with(subscriber(name, n, fmt.Sprintf("imsi-20893000000000%d", n), "", "first"), func(s *api.Subscriber) {
+		s.Spec.Slices[0].FramedRoutes = []api.FramedRoutes{{DNN: "internet", Prefixes: prefixes}}
 	})
 }
 

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -241,9 +242,9 @@ func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberSco
 	return nil
 }
 
-// checkAddresses looks for the static addresses among the others' and in the pools: two UEs would answer to one.
+// checkAddresses looks for the static addresses and the networks behind the UE among the others' and in the pools: two UEs would answer to one.
 func (r *SubscriberReconciler) checkAddresses(ctx context.Context, s *subscriberScope) error {
-	addresses := specs.StaticAddresses(s.subscriber)
+	addresses := append(specs.StaticAddresses(s.subscriber), specs.FramedRoutes(s.subscriber)...)
 	if len(addresses) == 0 {
 		meta.RemoveStatusCondition(&s.subscriber.Status.Conditions, api.ConditionAddressesUnique)
 		return nil
@@ -260,7 +261,7 @@ func (r *SubscriberReconciler) checkAddresses(ctx context.Context, s *subscriber
 	return nil
 }
 
-// StaticAddressProblem judges the static addresses of a Subscriber by the Slices and Subscribers that there are.
+// StaticAddressProblem judges the static addresses of a Subscriber, and the networks behind its UE, by the Slices and Subscribers that there are.
 func StaticAddressProblem(ctx context.Context, c client.Reader, s *api.Subscriber) (*specs.Problem, error) {
 	var others []api.Subscriber
 	for _, address := range specs.StaticAddresses(s) {
@@ -286,7 +287,28 @@ func StaticAddressProblem(ctx context.Context, c client.Reader, s *api.Subscribe
 			return problem, nil
 		}
 	}
-	return nil, nil
+	return framedRoutesProblem(ctx, c, s)
+}
+
+// framedRoutesProblem judges the networks behind the UE, and static addresses by those behind others.
+func framedRoutesProblem(ctx context.Context, c client.Reader, s *api.Subscriber) (*specs.Problem, error) {
+	var others []api.Subscriber
+	for _, key := range specs.OverlappingKeys(s) {
+		some, err := SubscribersBy(ctx, c, s.Namespace, IndexNetwork, key)
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, some...)
+	}
+	if len(others) == 0 && len(specs.FramedRoutes(s)) == 0 {
+		return nil, nil
+	}
+	var all api.SliceList
+	var upfs api.UPFInstanceList
+	if err := errors.Join(c.List(ctx, &all, client.InNamespace(s.Namespace)), c.List(ctx, &upfs, client.InNamespace(s.Namespace))); err != nil {
+		return nil, err
+	}
+	return specs.FramedRoutesProblem(s, others, all.Items, upfs.Items), nil
 }
 
 // sliceReady says whether UEs can have PDU sessions in the Slice.
@@ -299,7 +321,7 @@ func (r *SubscriberReconciler) sum(_ context.Context, s *subscriberScope) error 
 	if s.subscriber.Spec.GPSI != "" {
 		kinds = append(kinds, api.ConditionGPSIUnique)
 	}
-	if len(specs.StaticAddresses(s.subscriber)) > 0 {
+	if len(specs.StaticAddresses(s.subscriber))+len(specs.FramedRoutes(s.subscriber)) > 0 {
 		kinds = append(kinds, api.ConditionAddressesUnique)
 	}
 	s.conditions.sum(kinds, "the subscription is served")

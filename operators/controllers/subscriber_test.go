@@ -185,6 +185,24 @@ func TestASubscriberIsReadyWhenItCanBeServed(t *testing.T) {
 			},
 			kind: api.ConditionAddressesUnique, reason: api.ReasonDuplicate, words: "address 2001:db8:47::/64 belongs to Subscriber a already: write another one",
 		},
+		"networks behind its UE": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				c.Spec.ControlPlane = api.ControlPlaneCore5G
+				u.Spec.Slices[0].FramedRoutes = []api.FramedRoutes{{DNN: "internet", Prefixes: []api.FramedRoute{"192.168.7.0/24", "2001:db8:7::/48"}}}
+				return []client.Object{c, s, k, u}
+			},
+		},
+		"a network behind its UE that holds one of an older one": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				c.Spec.ControlPlane = api.ControlPlaneCore5G
+				u.Spec.Slices[0].FramedRoutes = []api.FramedRoutes{{DNN: "internet", Prefixes: []api.FramedRoute{"192.168.0.0/19"}}}
+				older := u.DeepCopy()
+				older.Name, older.Spec.SUPI = "a", "imsi-208930000000002"
+				older.Spec.Slices[0].FramedRoutes[0].Prefixes[0] = "192.168.7.0/24"
+				return []client.Object{c, s, k, u, older}
+			},
+			kind: api.ConditionAddressesUnique, reason: api.ReasonDuplicate, words: "network 192.168.0.0/19 overlaps network 192.168.7.0/24 of Subscriber a: write another one",
+		},
 		"an address that is routed nowhere": {
 			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
 				c.Spec.ControlPlane = api.ControlPlaneCore5G

@@ -41,6 +41,8 @@ const (
 	IndexGPSI   = "gpsi"
 	// IndexAddress is of static addresses, as specs.StaticAddresses writes them.
 	IndexAddress = "address"
+	// IndexNetwork is of static addresses and the networks behind UEs, as specs.NetworkKeys writes them.
+	IndexNetwork = "network"
 )
 
 // valuesOf are those that an index knows a Subscriber by.
@@ -56,6 +58,8 @@ func valuesOf(index string, s *api.Subscriber) (values []string) {
 		}
 	case IndexAddress:
 		return specs.StaticAddresses(s)
+	case IndexNetwork:
+		return specs.NetworkKeys(s)
 	case IndexSlice:
 		for _, slice := range s.Spec.Slices {
 			values = append(values, slice.Name)
@@ -74,7 +78,7 @@ func bucket(value string) string {
 
 // IndexSubscribers makes the indexes, which the admission webhook uses too.
 func IndexSubscribers(indexer client.FieldIndexer) error {
-	for _, index := range []string{indexSecret, IndexSlice, IndexSUPI, IndexGPSI, IndexAddress} {
+	for _, index := range []string{indexSecret, IndexSlice, IndexSUPI, IndexGPSI, IndexAddress, IndexNetwork} {
 		buckets := func(o client.Object) []string {
 			values := valuesOf(index, o.(*api.Subscriber))
 			for i := range values {
@@ -174,11 +178,14 @@ func (r *SubscriberReconciler) byIndex(index string, key func(client.Object) str
 	}
 }
 
-// byAddress leads to those who claim one of a Subscriber's addresses.
+// byAddress leads to those who claim one of a Subscriber's addresses, or of the networks behind its UE.
 func (r *SubscriberReconciler) byAddress(ctx context.Context, o client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, address := range specs.StaticAddresses(o.(*api.Subscriber)) {
 		out = append(out, r.byIndex(IndexAddress, func(client.Object) string { return address })(ctx, o)...)
+	}
+	for _, key := range specs.OverlappingKeys(o.(*api.Subscriber)) {
+		out = append(out, r.byIndex(IndexNetwork, func(client.Object) string { return key })(ctx, o)...)
 	}
 	return out
 }

@@ -59,7 +59,7 @@ const (
 	ConditionSlicesReady = "SlicesReady"
 	// ConditionGPSIUnique: no other Subscriber of the core has the GPSI, where there is one.
 	ConditionGPSIUnique = "GPSIUnique"
-	// ConditionAddressesUnique: the static addresses can be had, and no other Subscriber of the core has one of them.
+	// ConditionAddressesUnique: the static addresses and framed routes can be had, and no other Subscriber of the core has one of them.
 	ConditionAddressesUnique = "AddressesUnique"
 
 	// DataplaneNode: Ready, and one for each thing that a node must have.
