@@ -199,7 +199,26 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 		s.Phase, s.Downlink, s.Handover = record.Active, response.Downlink.Tunnel, nil
 		lose(s, failed)
 	})
+	var taken []byte
+	for _, f := range response.Downlink.Flows {
+		taken = append(taken, f.QFI)
+	}
+	if t.setUpBefore(taken, failed) {
+		t.tellAccessAgain(taken)
+	}
 	t.begin(Connection, connectUnit)
+}
+
+// setUpBefore says whether an access network has set the session up as it was before the modification that is out: its answer was not heard, and it
+// was taken for one without a tunnel, which need not answer. One that names no flows has what it was told last.
+func (t *turn) setUpBefore(taken, failed []byte) bool {
+	w := t.s.Wanted
+	if w == nil || w.Access || len(taken) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(w.Flows, func(f record.Flow) bool {
+		return !f.Default && !slices.Contains(taken, f.QFI) && !slices.Contains(failed, f.QFI)
+	}) || slices.ContainsFunc(w.Gone, func(qfi byte) bool { return slices.Contains(taken, qfi) })
 }
 
 // accessRefused: the access network has no room for the session.

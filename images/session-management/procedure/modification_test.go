@@ -194,8 +194,12 @@ func TestModificationByTheNetwork(t *testing.T) {
 			changedTo("the Slice", gameForAll), unitDone, commanded, update1("AN release", Update{Connection: Deactivated}), unitDone, silent, done, unitDone,
 		}},
 		{name: "AN release and Service Request meanwhile: the gNB has the new flow by its set-up", from: active, acts: []act{
-			changedTo("the Slice", gameForAll), unitDone, commanded, update1("AN release", Update{Connection: Deactivated}), unitDone,
-			update1("the AMF wants it up", Update{Connection: Activating}), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone, done, unitDone,
+			changedTo("the Slice", gameForAll), unitDone, commanded, noUE, unitDone,
+			comes, {name: "the gNB has a tunnel", event: newTeller(t).readyWith(1, 2, 3)}, unitDone, done, unitDone,
+		}},
+		{name: "the gNB loses the tunnel meanwhile, and says late what it had set up before: it is told again", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, {name: "the unit hears an Error Indication", event: Report{From: 4, CPSEID: record.SEID(1, 1), Lost: []record.Tunnel{gnb}}}, unitDone,
+			arrives, unitDone, done, gnbHas, unitDone,
 		}},
 		{name: "AN release meanwhile, and the UE does not come: it hears when it does", from: active, acts: []act{
 			changedTo("the Slice", bigger), commanded, update1("AN release", Update{Connection: Deactivated}), unitDone, silent, silent, silent, silent, silent,

@@ -284,10 +284,15 @@ func establishing(tr *teller) State {
 	return tr.lead(State{}, create(request(5, 0x91)), Subscription{}, made(), Transferred{Outcome: Done})
 }
 
-func (tr *teller) ready() Update {
-	return Update{From: 2, N2Type: n2.InfoSetupResponse, N2: makes(tr.t, &n2.SetupResponse{Downlink: n2.FlowTunnel{
-		Tunnel: gnb, Flows: []n2.AssociatedFlow{{QFI: 1}, {QFI: 2}},
-	}})}
+func (tr *teller) ready() Update { return tr.readyWith(1, 2) }
+
+// readyWith flows that it has.
+func (tr *teller) readyWith(qfis ...uint8) Update {
+	response := &n2.SetupResponse{Downlink: n2.FlowTunnel{Tunnel: gnb}}
+	for _, qfi := range qfis {
+		response.Downlink.Flows = append(response.Downlink.Flows, n2.AssociatedFlow{QFI: qfi})
+	}
+	return Update{From: 2, N2Type: n2.InfoSetupResponse, N2: makes(tr.t, response)}
 }
 
 func active(tr *teller) State {

@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
@@ -267,9 +269,11 @@ func (u *ue) resources() {
 		u.teids++
 		u.teid = u.teids
 	}
-	b, err := (&n2.SetupResponse{Downlink: n2.FlowTunnel{
-		Tunnel: record.Tunnel{TEID: u.teid, IPv4: gnb}, Flows: []n2.AssociatedFlow{{QFI: 1}},
-	}}).Encode()
+	var taken []n2.AssociatedFlow
+	for _, qfi := range slices.Sorted(maps.Keys(u.flows)) {
+		taken = append(taken, n2.AssociatedFlow{QFI: qfi})
+	}
+	b, err := (&n2.SetupResponse{Downlink: n2.FlowTunnel{Tunnel: record.Tunnel{TEID: u.teid, IPv4: gnb}, Flows: taken}}).Encode()
 	if err != nil {
 		u.w.Fail("a transfer of the access network: %v", err)
 		return
