@@ -345,7 +345,11 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 		t.notTakenAgain(m)
 		return
 	}
-	if late || !about(m, forAccess(t.s, w)) {
+	switch {
+	case late:
+		return
+	case !about(m, forAccess(t.s, w)):
+		t.accessSaysElse(m)
 		return
 	}
 	waited := w.Access
@@ -365,6 +369,27 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 		return
 	}
 	t.catchUp()
+}
+
+// accessSaysElse than it is asked: it answers late what it was told before. What it has taken then, and nobody has any more, it need not keep; what it
+// has not taken, and is to have, the session has no more.
+func (t *turn) accessSaysElse(m *n2.ModifyResponse) {
+	s, w := t.s, t.s.Wanted
+	taken := slices.DeleteFunc(slices.Clone(m.Flows), func(qfi byte) bool { return indexOf(s.Flows, qfi) >= 0 || indexOf(w.Flows, qfi) >= 0 })
+	failed := slices.DeleteFunc(qfisOf(m.Failed), func(qfi byte) bool {
+		n := indexOf(s.Flows, qfi)
+		return n < 1 || s.Flows[n].Refused || indexOf(w.Flows, qfi) >= 0
+	})
+	if s.Phase != record.Active || len(taken)+len(failed) == 0 {
+		return
+	}
+	if len(failed) > 0 {
+		t.change(func(s *record.Session) { lose(s, failed) })
+	}
+	t.tellAccessAgain(append(taken, failed...))
+	if len(failed) > 0 {
+		t.begin(Connection, connectUnit)
+	}
 }
 
 // notTakenAgain: flows that the access network was to have back, when UE or AMF had said no, and has no room for any more.

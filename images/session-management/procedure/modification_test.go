@@ -157,6 +157,16 @@ func TestModificationByTheNetwork(t *testing.T) {
 			changedTo("the Slice", noFlows), commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
 			modified(t, n2.FlowCause{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}), unitDone, rested, commanded, done,
 		}},
+		{name: "the UE refuses a flow's end, and the gNB says late, while it is told of another, that it does not take it back: the UE is told again", from: active, acts: []act{
+			changedTo("the Slice", noFlows), commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
+			{name: "the Slice, 5 s later", event: SettingsChanged{}, first: func(list []configuration.Slice) { flows(list); gameForAll(list) }, later: behindTime}, unitDone, commanded,
+			modified(t, n2.FlowCause{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}), unitDone, gnbHas, done, unitDone, rested, commanded, done,
+		}},
+		{name: "the UE refuses a flow, and the gNB says late, while it is told of another AMBR and flow, that it has taken it: it need not keep it", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), unitDone, commanded,
+			{name: "the Slice, 5 s later", event: SettingsChanged{}, first: func(list []configuration.Slice) { noFlows(list); bigger(list) }, later: behindTime}, commanded,
+			update1("the gNB has the flow", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{3}})}), gnbHas, done, unitDone,
+		}},
 		{name: "a flow that the gNB has lost is told anew, and goes meanwhile: the UE is told to forget it", from: active, acts: []act{
 			update1("the gNB", Update{N2Type: n2.InfoNotify, N2: makes(t, &n2.Notify{Released: []n2.FlowCause{{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}}})}),
 			{name: "the unit knows", event: Unit{Outcome: Done}, first: func(list []configuration.Slice) {

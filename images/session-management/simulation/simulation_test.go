@@ -66,6 +66,9 @@ var failed = []uint64{
 	314380, // what a unit had measured of a session that an answer to its report had it give up counted as told
 	313585, // an access network to which a UE went without a flow whose end was under way was waited for without end, and had nothing to answer
 	318107, // likewise
+	312765, // an access network that did not take a flow back said so after it was told of others, and nobody listened
+	316450, // likewise, of one that had taken a flow which the UE had refused meanwhile
+	318687, // a tunnel set up before a modification was taken for one that was set up with it
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
