@@ -79,6 +79,12 @@ func (t *turn) catchUp() {
 		}
 		return
 	}
+	if slices.ContainsFunc(t.s.Flows, func(f record.Flow) bool { return f.Coming }) { // of a program of before, where a unit did not take them back
+		t.remakeWithout()
+		t.s.Behind = true
+		t.begin(Connection, connectUnit)
+		return
+	}
 	if t.tellWay() || t.reroute(byItself, nil) {
 		return
 	}

@@ -167,6 +167,17 @@ func TestModificationByTheNetwork(t *testing.T) {
 			{name: "the Slice, 5 s later", event: SettingsChanged{}, first: func(list []configuration.Slice) { noFlows(list); bigger(list) }, later: behindTime}, commanded,
 			update1("the gNB has the flow", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{3}})}), gnbHas, done, unitDone,
 		}},
+		{name: "a record of before, of a flow that its unit has not taken back, and that nobody is told of: made anew without it, and told", from: func(tr *teller) State {
+			tr.configure(gameForAll)
+			st := tr.lead(active(tr), SettingsChanged{})
+			st.Record.Wanted, st.Record.Procedure, st.Record.Told, st.Record.Behind = nil, nil, nil, false
+			for n := range st.Record.Flows {
+				st.Record.Flows[n].Coming = st.Record.Flows[n].Name == "game"
+			}
+			return st
+		}, acts: []act{
+			changedTo("the Slice, as it was", gameForAll), {name: "the unit has it", event: made()}, unitDone, commanded,
+		}},
 		{name: "a flow that the gNB has lost is told anew, and goes meanwhile: the UE is told to forget it", from: active, acts: []act{
 			update1("the gNB", Update{N2Type: n2.InfoNotify, N2: makes(t, &n2.Notify{Released: []n2.FlowCause{{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}}})}),
 			{name: "the unit knows", event: Unit{Outcome: Done}, first: func(list []configuration.Slice) {
