@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,8 +14,8 @@ import (
 // atATime UEs register where many do that nobody measures.
 const atATime = 32
 
-// memory: what is resident for each of many UEs that are registered and idle, in the AMF's workers, or in what else is the AMF, and in the session store, when these
-// are at rest; and in the former at once, with their garbage.
+// memory: what is resident for each of many UEs that are registered and idle, in each function, when what has them in memory is at rest; and in that at once, with its
+// garbage.
 func memory(ctx context.Context, b *bench) error {
 	if err := b.radio(ctx); err != nil {
 		return err
@@ -63,10 +65,12 @@ func memory(ctx context.Context, b *bench) error {
 	each := func(after map[string]processes.Usage, name string) int64 {
 		return after[name].Since(before[name]).Resident / int64(b.o.idle)
 	}
-	keeper := b.o.keeper()
-	key := strings.ReplaceAll(keeper, "-", "_")
-	fmt.Printf("layout=%s case=memory ues=%d %s_octets=%d %s_octets_at_once=%d session_store_octets=%d\n", b.o.layout, b.o.idle, key, each(after, keeper), key, each(at, keeper),
-		each(after, "session-store"))
+	var line strings.Builder
+	fmt.Fprintf(&line, "layout=%s case=memory ues=%d", b.o.layout, b.o.idle)
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		fmt.Fprintf(&line, " %s_octets=%d", strings.ReplaceAll(name, "-", "_"), each(after, name))
+	}
+	fmt.Printf("%s at_once=%d\n", line.String(), each(at, b.o.keeper()))
 	return nil
 }
 
