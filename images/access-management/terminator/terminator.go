@@ -289,10 +289,14 @@ func (t *Terminator) Waiting() (all, untaken int) {
 	return len(t.messages), untaken
 }
 
+// mostStreams of an association are used for UEs. SCTP over UDP agrees on 65,535, and both ends keep memory for each that was used once; a message that is lost holds up
+// those of few others with so many, too.
+const mostStreams = 64
+
 // stream of an association for a UE's signalling (TS 38.412 7): a UE has one, and it is not that of what concerns no UE.
 func (a *association) stream(ue uint64) uint16 {
 	if ue == 0 || a.streams < 2 {
 		return 0
 	}
-	return 1 + uint16(ue%uint64(a.streams-1))
+	return 1 + uint16(ue%uint64(min(a.streams-1, mostStreams)))
 }

@@ -287,6 +287,7 @@ func TestStreams(t *testing.T) {
 		"and always the same":                {5, 7, 4},
 		"where there are two":                {2, 7, 1},
 		"where there is one":                 {1, 7, 0},
+		"few of very many":                   {65535, 10_000, 1 + 10_000%mostStreams},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
