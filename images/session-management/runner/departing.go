@@ -68,6 +68,18 @@ func (r *Runner) departFrom(node string) {
 	}
 }
 
+// departFromUnknown units of a session that was read: who had met them died before that was kept, and they may have gone before anybody met them again.
+func (r *Runner) departFromUnknown(s *record.Session) {
+	if r.w.Configuration() == nil || !r.shardRead {
+		return
+	}
+	for _, node := range nodes(s) {
+		if node != "" && !r.Has(node) {
+			r.departFrom(node)
+		}
+	}
+}
+
 // leave a unit that does not come back, until nothing is there any more.
 func (r *Runner) leave(node string) {
 	if r.stopped || !r.departures.leaving[node] || !r.w.Configuration().UnitGone(node) {

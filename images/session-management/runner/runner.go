@@ -338,6 +338,7 @@ func (r *Runner) open(s *session, found sessionstore.Record) error {
 	s.busy = rec.Procedure != nil
 	r.name(s, rec)
 	r.mark(s)
+	r.departFromUnknown(rec)
 	if s.busy || rec.Told != nil {
 		s.queue = append([]queued{{Event: procedure.Resumed{}}}, s.queue...)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
@@ -389,5 +390,26 @@ func TestTheSliceChangesWhileASessionIsWritten(t *testing.T) {
 	}
 	if w.runner.kept.Slices["internet"] != is {
 		t.Error("the Slice's sessions do not follow it")
+	}
+}
+
+// A unit that a holder has met and died before it kept that, and that has gone before the next one met it, is left all the same.
+func TestAUnitThatGoesUnknown(t *testing.T) {
+	w := newScripted(t)
+	w.establish()
+	w.connect()
+	w.now = w.now.Add(2 * time.Hour)
+	var err error
+	if w.config, err = configuration.New([]configuration.Slice{*w.config.Slices()[0]}, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.begin("b")
+	w.runner.Configured()
+	w.settle()
+	w.deliver(procedure.Update{From: 2})
+	w.takeNoted()
+	w.pass(goneAfter + time.Second)
+	if done := w.takeNoted(); !strings.Contains(done, "phase 4, release") {
+		t.Errorf("the session stays at a unit that there is no more: %s", done)
 	}
 }
