@@ -357,7 +357,7 @@ func takeWays(t *turn, e Event) {
 
 func askUplink(t *turn) {
 	s := t.s
-	stays := moved(s) && s.Branch != nil
+	stays := moved(s) && s.Branch != nil && !s.Rerouted                                        // nor has it to hear of a branch of before
 	s.Rerouted = s.Rerouted || s.Procedure.PTI == byItself && s.Phase == record.Idle && !stays // it may be asked for a tunnel by now
 	if s.Procedure.PTI != byItself || s.Phase != record.Active || stays {
 		t.routed("")
@@ -365,6 +365,7 @@ func askUplink(t *turn) {
 	}
 	b, err := (&n2.ModifyRequest{Uplink: []n2.TunnelPair{{Uplink: s.N3(), Downlink: s.Downlink}}}).Encode()
 	if err != nil {
+		s.Rerouted = false // it would be told again
 		t.routed(err.Error())
 		return
 	}

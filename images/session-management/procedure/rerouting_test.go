@@ -101,6 +101,10 @@ func TestRerouting(t *testing.T) {
 			update1("up", Update{Connection: Activating}), update1("the UE is in the area", at(2, Update{})), arrived, unitDone,
 			update1("the gNB has a tunnel", newTeller(t).ready()), unitDone, heardWay,
 		}},
+		{name: "it is paged, another way is taken before the gNB answers, and another anchor: the gNB is told", with: func(list []configuration.Slice) { routed(list); edge(list) }, from: idleUE, acts: []act{
+			update1("up", Update{Connection: Activating}), comes, arrived, unitDone, byNode(unitID), {name: "another anchor has it", event: otherMade()}, unitDone,
+			update1("the gNB has a tunnel", newTeller(t).ready()), unitDone, heardWay,
+		}},
 		{name: "the branch goes while an anchor is left: it does without", with: func(list []configuration.Slice) { routed(list); edge(list) }, from: branched, acts: []act{
 			byNode(unitID), {name: "another anchor has it", event: otherMade()}, unitDone, byNode(edgeID), unitDone, heardWay,
 		}},
