@@ -567,7 +567,7 @@ func (r *Runner) effects(s *session, list []procedure.Effect) {
 			return
 		}
 		if s == nil || !procedure.Asks(e) {
-			r.w.Do(e, func(procedure.Event) {})
+			r.w.Do(e, func(answer procedure.Event) { r.unheard(e, answer) })
 			continue
 		}
 		asked := s.asked
@@ -588,6 +588,14 @@ func (r *Runner) answered(s *session, asked uint64, e procedure.Event) {
 	}
 	r.handle(s, e, r.w.Now())
 	r.pump(s)
+}
+
+// unheard: a unit that has not answered what no session waits for may have what it was to delete.
+func (r *Runner) unheard(e procedure.Effect, answer procedure.Event) {
+	asked, is := e.(procedure.AskUnit)
+	if u, ok := answer.(procedure.Unit); is && ok && !r.stopped && u.Outcome != procedure.Done && u.Outcome != procedure.Refused {
+		r.leftoverAt(asked.Unit.NodeID)
+	}
 }
 
 var errLeaseEnded = errors.New("the lease has ended")

@@ -287,6 +287,26 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// A unit that does not answer that it has deleted what nobody knows is asked again; one that has it no more is not.
+func TestSweepWithoutAnswer(t *testing.T) {
+	const asks = "ask delete 4d"
+	w := newScripted(t)
+	w.listed = []Listed{{record.SEID(1, 4711), 77}}
+	w.runner.kept.Units[unitID] = order{Stamp: 5, Generation: w.lease.Generation}
+	w.runner.UnitMet(unitID, 5, true)
+	for n, answer := range []procedure.Outcome{procedure.Unknown, procedure.NotSent, procedure.Refused} {
+		w.pass(firstSweep + time.Second)
+		if done := w.takeNoted(); !strings.Contains(done, asks) {
+			t.Fatalf("attempt %d: %s", n+1, done)
+		}
+		w.answer("delete 4d", procedure.Unit{Outcome: answer})
+	}
+	w.pass(2 * sweepEvery)
+	if done := w.takeNoted(); strings.Contains(done, asks) {
+		t.Errorf("it is asked again: %s", done)
+	}
+}
+
 // A session that its unit may have kept, and whose end the UE is just told when the unit is looked at, is looked for again.
 func TestSweepDuringARelease(t *testing.T) {
 	for name, asked := range map[string]procedure.Outcome{"the unit was not reached": procedure.NotSent, "it did not answer": procedure.Unknown} {
