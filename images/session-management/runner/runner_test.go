@@ -413,6 +413,37 @@ func TestTheSliceChangesWhileASessionIsWritten(t *testing.T) {
 	}
 }
 
+// A Slice that is as it was before all of its sessions have followed a change is followed once more: some have. So does the next holder, where who was at it died.
+func TestTheSliceChangesThereAndBack(t *testing.T) {
+	for name, dies := range map[string]bool{"one holder": false, "the next holder": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			w.runner.Configured()
+			w.settle()
+			w.establish()
+			w.connect()
+			is, was := w.config.Digest("internet"), w.config
+			w.configure(2e8)
+			w.runner.Configured()
+			w.settle() // the AMF is to take what the UE is told
+			w.config = was
+			if dies {
+				w.now = w.now.Add(2 * time.Hour)
+				w.begin("b")
+			}
+			w.runner.Configured()
+			w.settle()
+			w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
+			if s := w.runner.sessions[record.Key(supi, 1)].state.Record; !s.Behind {
+				t.Error("the UE is told another AMBR, and nobody knows that it is to hear of the one that it had")
+			}
+			if w.runner.kept.Slices["internet"] != is {
+				t.Error("the Slice's sessions do not follow it")
+			}
+		})
+	}
+}
+
 // A unit that a holder has met and died before it kept that, and that has gone before the next one met it, is left all the same.
 func TestAUnitThatGoesUnknown(t *testing.T) {
 	w := newScripted(t)

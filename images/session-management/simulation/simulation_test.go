@@ -70,6 +70,7 @@ var failed = []uint64{
 	316450, // likewise, of one that had taken a flow which the UE had refused meanwhile
 	318687, // a tunnel set up before a modification was taken for one that was set up with it
 	333422, // a unit that was taken away was none that a new holder knew of, and its sessions stayed there
+	349582, // a Slice that was as before again while its sessions followed a change was not followed by those that had
 	318153, // what a unit had that nobody knew stayed there, where it did not answer its deletion
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
