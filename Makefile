@@ -175,7 +175,9 @@ bench-upf bench-n4 bench-qos test-upf fuzz:
 # The control plane as it is shipped, each function a process, with simulated gNBs and UEs: how long they wait, and what each function takes for it.
 # ON=cluster: so many UEs register at once at the core of `make up`, which may have CONTROL_PLANE=Free5GC.
 bench-core:
-ifeq ($(ON),cluster)
+ifeq ($(ON)$(CASE),clusterstart)
+	@$(GO) run ./e2e/cmd/storm start -n $(or $(RUNS),20)
+else ifeq ($(ON),cluster)
 	@$(GO) run ./e2e/cmd/storm ues -n $(or $(UES),100)
 else
 	@mkdir -p $(BIN)

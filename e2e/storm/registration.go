@@ -1,6 +1,7 @@
 package storm
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -34,7 +35,7 @@ const (
 // site is what UEs must know of the core that they come to.
 type site struct {
 	mcc, mnc, tac, sst, sd, dnn string
-	// layout is Distributed, or Free5GC where the functions are free5GC's.
+	// layout is Distributed or Fused, or Free5GC where the functions are free5GC's.
 	layout string
 	// secret has the keys of all UEs.
 	secret, k, opc string
@@ -54,12 +55,13 @@ func (s site) supi(n int) string {
 
 func look(ctx context.Context, k *cluster.Cluster) (site, error) {
 	var s site
+	var of string
 	for _, q := range []struct {
 		object, path string
 		into         []*string
 	}{
 		{"core5g/" + core, "{.spec.plmns[0].mcc},{.spec.plmns[0].mnc},{.spec.tacs[0]}", []*string{&s.mcc, &s.mnc, &s.tac}},
-		{"core5g/" + core, "{.spec.controlPlane}", []*string{&s.layout}},
+		{"core5g/" + core, "{.spec.controlPlane},{.spec.layout}", []*string{&of, &s.layout}},
 		{"slice/" + slice, "{.spec.snssai.sst},{.spec.snssai.sd},{.spec.dataNetworks[0].dnn}", []*string{&s.sst, &s.sd, &s.dnn}},
 		{"subscriber/" + subscriber, "{.spec.authentication.secretRef.name}", []*string{&s.secret}},
 	} {
@@ -71,9 +73,10 @@ func look(ctx context.Context, k *cluster.Cluster) (site, error) {
 			*q.into[i] = word
 		}
 	}
-	if s.layout != cluster.Free5GC {
-		s.layout = figures.Distributed
+	if of == cluster.Free5GC {
+		s.layout = of
 	}
+	s.layout = cmp.Or(s.layout, figures.Distributed)
 	var keys struct{ Data struct{ K, OPc []byte } }
 	if err := k.JSON(ctx, &keys, "get", "secret", s.secret); err != nil {
 		return s, err

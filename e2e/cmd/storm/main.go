@@ -6,6 +6,10 @@
 // From outside, through kubectl, until all UEs have a PDU session:
 //
 //	storm ues -n 200
+//
+// and the phone, off and on until its first ping is answered:
+//
+//	storm start -n 20
 package main
 
 import (
@@ -34,7 +38,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say what: storm gtpu, storm pfcp, or storm ues")
+		return errors.New("say what: storm gtpu, storm pfcp, storm ues, or storm start")
 	}
 	f := flag.NewFlagSet("storm "+args[0], flag.ContinueOnError)
 	if args[0] == "ues" {
@@ -48,6 +52,17 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return storm.Register(ctx, k, *n, *limit, os.Stdout)
+	}
+	if args[0] == "start" {
+		n := f.Int("n", 20, "how often the phone starts")
+		if err := f.Parse(args[1:]); err != nil {
+			return err
+		}
+		k, err := cluster.Open(ctx)
+		if err != nil {
+			return err
+		}
+		return storm.Start(ctx, k, *n, os.Stdout)
 	}
 	upf := address(f, "upf", "address of the UPF: on N3 for gtpu, on N4 for pfcp")
 	switch args[0] {
@@ -66,7 +81,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *nonsense)
 	default:
-		return fmt.Errorf("%q is none of gtpu, pfcp and ues", args[0])
+		return fmt.Errorf("%q is none of gtpu, pfcp, ues and start", args[0])
 	}
 }
 

@@ -30,6 +30,7 @@ var sessionActions = map[string]action{
 	"camp":        camp,
 	"handover":    handover,
 	"stream":      stream,
+	"start":       start,
 }
 
 // collect gathers what is wrong with a part of a request.
@@ -103,6 +104,51 @@ func notify(_ context.Context, u *ue.UE, r Request) error {
 		return badRequest{errors.New("notification: it tells nothing; write fulfilled, not_fulfilled or released flows, or session")}
 	}
 	return c.Notify(max(r.Session, 1), n)
+}
+
+// Started is how long a UE took from its switching on until its sessions were there, and an address in the data network had answered, in milliseconds.
+type Started struct {
+	Registered float64 `json:"registered_ms"`
+	Ready      float64 `json:"ready_ms"`
+	Answered   float64 `json:"answered_ms"`
+}
+
+// start a UE that is switched off before, so often as is wanted. It pings every 20 ms.
+func start(ctx context.Context, s *sim.Simulation, u *ue.UE, r Request) (any, error) {
+	to, err := netip.ParseAddr(r.To)
+	if err != nil {
+		return nil, badRequest{fmt.Errorf("to %q is not an IP address", r.To)}
+	}
+	list := []Started{}
+	for range max(r.Count, 1) {
+		one, err := startOnce(ctx, s, u, r, to)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+func startOnce(ctx context.Context, s *sim.Simulation, u *ue.UE, r Request, to netip.Addr) (Started, error) {
+	ctx, cancel := r.bound(ctx)
+	defer cancel()
+	if err := u.Deregister(ctx, true); err != nil && !errors.Is(err, ue.ErrNotRegistered) {
+		return Started{}, err
+	}
+	began := time.Now()
+	since := func() float64 { return float64(time.Since(began).Microseconds()) / 1000 }
+	if err := u.Register(ctx); err != nil {
+		return Started{}, err
+	}
+	one := Started{Registered: since()}
+	if err := u.Wait(ctx, func(s ue.Status) bool { return s.Ready }); err != nil {
+		return one, fmt.Errorf("no session: %w", err)
+	}
+	one.Ready = since()
+	_, err := s.Ping(ctx, u.SUPI(), r.Session, measure.PingConfig{To: to, Count: 1, Interval: time.Millisecond, WarmUp: 10 * time.Second, WarmUpOnly: true}, r.InProcess)
+	one.Answered = since()
+	return one, err
 }
 
 func moveTunnel(ctx context.Context, u *ue.UE, r Request) error {

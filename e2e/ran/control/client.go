@@ -33,6 +33,7 @@ const Usage = `usage: ran ctl [-server ADDRESS] COMMAND [flags]
   release          -ue SUPI [-session N]                               release a PDU session
   idle             -ue SUPI                                            AN release
   service-request  -ue SUPI
+  start            -ue SUPI -to ADDRESS [-count N] [-session N] [-in-process]
   ping             -ue SUPI -to ADDRESS [-count N] [-interval 50ms] [-size N] [-warm-up 5s] [-session N] [-in-process]
   throughput       -ue SUPI -to ADDRESS[:PORT] [-seconds N] [-direction up|down] [-session N]
   http             -ue SUPI -url URL [-session N]

@@ -19,7 +19,15 @@ import (
 // command defines the flags of a verb; what it returns fills the request in after they are parsed.
 type command func(f *flag.FlagSet, r *Request) (fill func(in io.Reader) error)
 
+func startFlags(f *flag.FlagSet, r *Request) func(io.Reader) error {
+	f.StringVar(&r.To, "to", "", "")
+	f.IntVar(&r.Count, "count", 1, "")
+	f.BoolVar(&r.InProcess, "in-process", false, "")
+	return nothing
+}
+
 var commands = map[string]command{
+	"start":       startFlags,
 	"again":       func(*flag.FlagSet, *Request) func(io.Reader) error { return nothing },
 	"modify":      modifyFlags,
 	"stream":      streamFlags,

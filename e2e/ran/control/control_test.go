@@ -284,6 +284,19 @@ func TestCommands(t *testing.T) {
 		t.Errorf("ping: %+v", ping)
 	}
 
+	var started []control.Started
+	if err := ctl(t, server, &started, "start", "--ue", supi, "--to", "172.30.6.1", "--count", "2"); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range started {
+		if one.Registered <= 0 || one.Ready < one.Registered || one.Answered < one.Ready {
+			t.Errorf("start: %+v", started)
+		}
+	}
+	if len(started) != 2 {
+		t.Errorf("it was started %d times", len(started))
+	}
+
 	file := filepath.Join(t.TempDir(), "ue.yaml")
 	entry := "supi: " + other + "\nk: " + k + "\nopc: " + opc + "\nsessions: [{snssai: {sst: 1, sd: \"010203\"}, dnn: internet}]\n"
 	if err := os.WriteFile(file, []byte(entry), 0o600); err != nil {

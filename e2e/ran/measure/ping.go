@@ -25,6 +25,8 @@ type PingConfig struct {
 	// WarmUp, if above 0, is how long to ping for a first reply before anything is counted: the core
 	// finishes a session's downlink a moment after the UE has got its address.
 	WarmUp time.Duration
+	// WarmUpOnly ends with that reply.
+	WarmUpOnly bool
 }
 
 // PingResult is what came of it. Loss is in percent.
@@ -130,6 +132,9 @@ func Run(ctx context.Context, cfg PingConfig, id uint16, p Pinger) (PingResult, 
 	if cfg.WarmUp > 0 {
 		if err := warmUp(ctx, cfg, id, p, &res); err != nil {
 			return res, err
+		}
+		if cfg.WarmUpOnly {
+			return res, nil
 		}
 	}
 	began := time.Now()
