@@ -21,7 +21,7 @@ func newCounts() *counts {
 	return &counts{happened: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "core5g_amf_n2_messages_total",
 		Help: "What became of NGAP messages: delivered to a worker, redelivered to the next one, expired because nobody took them in time, " +
-			"orphaned by their association's end, sent, fenced because another worker holds the shard, unsendable.",
+			"orphaned by their association's end, sent, fenced because another worker holds the shard, unsendable, repeated answers to an NG Setup.",
 	}, []string{"result"})}
 }
 

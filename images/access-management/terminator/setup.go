@@ -39,6 +39,7 @@ var (
 // setsUp: an NG Setup Request came. Where it was taken, nothing leaves before its answer.
 func (t *Terminator) setsUp(a *association, number uint64) {
 	x := &setup{number: number, since: t.w.Now()}
+	a.answered = false
 	if a.setup != nil { // it has not waited for the answer
 		x.held = a.setup.held
 	}
@@ -49,8 +50,7 @@ func (t *Terminator) setsUp(a *association, number uint64) {
 // hold what is sent to a gNB that is setting itself up.
 func (t *Terminator) hold(id uint64, a *association, f *link.Send) {
 	x := a.setup
-	h, _ := n2.Peek(f.Message)
-	switch answer := h.Kind == ngSetupResponse || h.Kind == ngSetupFailure; {
+	switch answer := answersSetup(f); {
 	case answer && x.answered: // by a holder of before
 		x.held[0] = heldSend{id, f}
 	case answer:
@@ -63,6 +63,15 @@ func (t *Terminator) hold(id uint64, a *association, f *link.Send) {
 		x.held = append(x.held, heldSend{id, f})
 	}
 	t.settle(a)
+}
+
+// answersSetup says whether a message is the answer to an NG Setup.
+func answersSetup(f *link.Send) bool {
+	if f.UE != 0 {
+		return false
+	}
+	h, _ := n2.Peek(f.Message)
+	return h.Kind == ngSetupResponse || h.Kind == ngSetupFailure
 }
 
 // settle an NG Setup that all who are there are done with, or that has waited for them.

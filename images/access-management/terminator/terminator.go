@@ -61,6 +61,8 @@ const (
 	// Fenced: another worker holds the shard. Unsendable: the association is gone or takes nothing.
 	Fenced     Happening = "fenced"
 	Unsendable Happening = "unsendable"
+	// Repeated: the answer to an NG Setup that a holder of before has answered. The gNB would let go of the UEs that have come since.
+	Repeated Happening = "repeated"
 )
 
 // Terminator is not safe for concurrent use.
@@ -89,6 +91,7 @@ type association struct {
 	waiting, octets int
 	paused          bool
 	setup           *setup // nil: no NG Setup is under way
+	answered        bool   // the last one was
 }
 
 // message is one on its way to a worker: in the list of its shard, until it is done.

@@ -347,14 +347,15 @@ func TestWorkersThatAreTurnedAway(t *testing.T) {
 // The answer to an NG Setup leaves when every shard that somebody holds is done with the request, or has had its time, and nothing before it.
 func TestAnNGSetupIsAnsweredWhenAllAreDone(t *testing.T) {
 	const gnb, rest, answered = 10, 3, "gNB 10 <- "
+	request := &n2.NGSetupRequest{Node: n2.RANNode{Kind: n2.GNB, Bits: 24, ID: 1}, DRX: n2.DRX128, TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{
+		Slices: []n2.SNSSAI{{SST: 1}},
+	}}}}}
 	begin := func(t *testing.T) (*stage, func(shard uint16, m n2.Message)) {
 		s := newStage(t)
 		s.worker(1, "one", 1, 2)
 		s.worker(2, "two", 3)
 		s.term.Opened(gnb, 5, "gnb")
-		s.term.Received(gnb, s.message(&n2.NGSetupRequest{Node: n2.RANNode{Kind: n2.GNB, Bits: 24, ID: 1}, DRX: n2.DRX128, TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{
-			Slices: []n2.SNSSAI{{SST: 1}},
-		}}}}}))
+		s.term.Received(gnb, s.message(request))
 		s.term.Took(1, &link.Share{Number: 1})
 		s.quiet()
 		return s, func(shard uint16, m n2.Message) {
@@ -418,6 +419,16 @@ func TestAnNGSetupIsAnsweredWhenAllAreDone(t *testing.T) {
 			if s.quiet(); tt.want {
 				if send(1, other); len(s.lines) != 1 {
 					t.Errorf("and what comes behind it is not sent: %q", s.lines)
+				}
+				s.quiet()
+				if send(3, response); len(s.lines) != 0 {
+					t.Errorf("it is answered again, by who does not know that it was: %q", s.lines)
+				}
+				s.term.Received(gnb, s.message(request))
+				s.term.Took(1, &link.Done{Number: 4})
+				s.quiet()
+				if send(1, response); len(s.lines) != 1 {
+					t.Errorf("the next one is not answered: %q", s.lines)
 				}
 			}
 		})

@@ -179,10 +179,16 @@ func (t *Terminator) send(id uint64, f *link.Send) {
 }
 
 func (t *Terminator) transmit(id uint64, a *association, f *link.Send) {
+	answer := answersSetup(f)
+	if answer && a.answered {
+		t.count(Repeated)
+		return
+	}
 	if err := t.w.Transmit(a.id, a.stream(f.UE), f.Message); err != nil {
 		t.notSent(id, f, Unsendable, err.Error())
 		return
 	}
+	a.answered = a.answered || answer
 	t.count(Sent)
 }
 
