@@ -4,6 +4,7 @@ go 1.26.2
 
 require (
 	core5g.dev/core5g/images/nf v0.0.0
+	github.com/free5gc/openapi v1.2.4
 	github.com/free5gc/pcf v1.4.5
 )
 
@@ -21,7 +22,6 @@ require (
 	github.com/free5gc/aper v1.1.1 // indirect
 	github.com/free5gc/nas v1.2.3 // indirect
 	github.com/free5gc/ngap v1.1.3 // indirect
-	github.com/free5gc/openapi v1.2.4 // indirect
 	github.com/free5gc/util v1.3.2 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.3 // indirect
 	github.com/gin-contrib/cors v1.6.0 // indirect

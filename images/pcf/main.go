@@ -14,6 +14,7 @@ import (
 	"core5g.dev/core5g/images/nf/front"
 	"core5g.dev/core5g/images/nf/registration"
 
+	"github.com/free5gc/openapi/models"
 	"github.com/free5gc/pcf/pkg/factory"
 	"github.com/free5gc/pcf/pkg/service"
 )
@@ -65,6 +66,7 @@ func run(configPath string, log *slog.Logger) error {
 	self := app.Context()
 	self.SBIPort = port
 	self.InitNFService(cfg.Configuration.ServiceList, cfg.Info.Version)
+	nameResources(self.PcfServiceUris, self.NfService)
 
 	known := func(supi string) bool {
 		_, ok := self.UePool.Load(supi)
@@ -80,4 +82,12 @@ func run(configPath string, log *slog.Logger) error {
 	go keeper.Run(ctx)
 	app.Start()
 	return nil
+}
+
+// nameResources by the roots of the services as they are registered: the PCF has made these names of the port behind the front, where nobody reaches it, and AMFs and
+// SMFs call an association by the name that its Location says.
+func nameResources(roots map[models.ServiceName]string, services map[models.ServiceName]models.NrfNfManagementNfService) {
+	for name, s := range services {
+		roots[name] = s.ApiPrefix + "/" + string(name) + "/" + s.Versions[0].ApiVersionInUri
+	}
 }
