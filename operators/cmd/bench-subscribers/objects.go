@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
 )
 
 const (
@@ -127,7 +128,8 @@ spec: {snssai: {sst: 1, sd: "010203"}, dataNetworks: [{dnn: internet, uePools: [
 	})
 }
 
-const smf = core + "-smf-" + slice
+// smf is the Deployment of the SMF that all Slices share.
+var smf = specs.SMFSet{Core: &api.Core5G{ObjectMeta: metav1.ObjectMeta{Name: core}}}.Deployment()
 
 func key(name string) client.ObjectKey { return client.ObjectKey{Namespace: namespace, Name: name} }
 
@@ -159,7 +161,7 @@ func (r *rig) playUnit(ctx context.Context) error {
 	return r.client.Status().Update(ctx, pod)
 }
 
-// setSMF says how many pods of the Slice's SMF are available.
+// setSMF says how many pods of the SMF are available.
 func (r *rig) setSMF(ctx context.Context, available int32) error {
 	d := &appsv1.Deployment{}
 	if err := r.client.Get(ctx, key(smf), d); err != nil {
