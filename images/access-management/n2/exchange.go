@@ -33,8 +33,8 @@ type exchange struct {
 	raw []rawIE
 	at  int
 	few [16]rawIE
-	// wrong are the IEs that were not understood or are missing, by criticality; disordered is one in the wrong place, or
-	// there twice.
+	// wrong are the IEs that were not understood or are missing, by criticality; disordered is one in the wrong place,
+	// there twice, or there though its condition does not hold.
 	wrong      []IEDiagnostics
 	disordered *IE
 	// bad is the IE whose value is none.
@@ -113,7 +113,7 @@ func (x *exchange) disorder(id IE) {
 }
 
 func (x *exchange) read(raw *rawIE, code func()) bool {
-	x.c.b, x.c.bit, x.c.strange = raw.value, 0, false
+	x.c.b, x.c.bit, x.c.strange, x.c.untimely = raw.value, 0, false, false
 	x.c.foreign = x.c.foreign[:0]
 	code()
 	if x.c.err == nil && x.c.left() >= 8 {
@@ -125,6 +125,9 @@ func (x *exchange) read(raw *rawIE, code func()) bool {
 		}
 		x.c.err = nil
 		return false
+	}
+	if x.c.untimely {
+		x.disorder(raw.id)
 	}
 	for _, e := range x.c.foreign {
 		x.wrongIE(e)
@@ -193,14 +196,32 @@ func optional[T any](x *exchange, id IE, criticality Criticality, v **T, code co
 		}
 		return
 	}
-	conditional(x, id, criticality, optionally, v, code)
+	present(x, id, criticality, optionally, v, code)
 }
 
-// conditional is one that has to be there where a condition holds.
-func conditional[T any](x *exchange, id IE, criticality Criticality, must bool, v **T, code codeOf[T]) {
+// conditional is one that has to be there where a condition holds, and else has not (TS 38.413 10.3.6).
+func conditional[T any](x *exchange, id IE, criticality Criticality, holds bool, v **T, code codeOf[T]) {
 	if x.mode == naming {
 		return
 	}
+	present(x, id, criticality, holds, v, code)
+	x.unconditionally(id, holds, *v != nil)
+}
+
+// unconditionally: an IE is there though its condition does not hold.
+func (x *exchange) unconditionally(id IE, holds, there bool) {
+	switch {
+	case holds || !there:
+	case x.mode == reading:
+		x.disorder(id)
+	case x.c.err == nil:
+		x.c.fail("it is there, and its condition does not hold")
+		x.bad, x.badErr = id, x.c.err
+	}
+}
+
+// present is one whose field is a pointer, which must be there or may be.
+func present[T any](x *exchange, id IE, criticality Criticality, must bool, v **T, code codeOf[T]) {
 	if !x.ie(id, criticality, must, *v != nil || must, func() {
 		switch {
 		case x.mode == reading:

@@ -196,7 +196,7 @@ func (f *Fault) weigh(x *exchange) {
 		return
 	case x.disordered != nil:
 		f.Cause, f.Terminated = ngapcause.FalselyConstructed, true
-		f.Err = fmt.Errorf("%s in the wrong place, or twice", *x.disordered)
+		f.Err = fmt.Errorf("%s in the wrong place, twice, or there though its condition does not hold", *x.disordered)
 		return
 	}
 	f.Cause, f.Err = ngapcause.AbstractSyntaxNotify, x.wrong[0].words()

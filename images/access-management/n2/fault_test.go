@@ -237,6 +237,26 @@ func TestFaults(t *testing.T) {
 			message: setupRequest(), change: twice(ieRANNodeName), wantCause: ngapcause.FalselyConstructed, wantReport: ByFailure,
 			wantAnswer: &NGSetupFailure{Cause: ngapcause.FalselyConstructed},
 		},
+		"10.3.6: an IE whose condition does not hold, in a request that has a failure": {
+			message: &InitialContextSetupRequest{UE: ue1, GUAMI: guami(), Allowed: someSlices(), Security: capabilities(), Key: key()},
+			change: func(ies []rawIE) []rawIE {
+				_, of := taken(t, &PDUSessionResourceSetupRequest{UE: ue1, Sessions: setups(), AMBR: &AggregateBitRate{Uplink: 1, Downlink: 1}})
+				return slices.Insert(ies, 2, of[slices.IndexFunc(of, func(e rawIE) bool { return e.id == ieUEAggregateMaximumBitRate })])
+			},
+			wantCause: ngapcause.FalselyConstructed, wantReport: ByFailure,
+			wantAnswer: &InitialContextSetupFailure{UE: ue1, Cause: ngapcause.FalselyConstructed},
+		},
+		"10.3.6: what an IE has within it, and its condition does not hold": {
+			message: &LocationReport{UE: ue1, Location: nrLocation()}, change: as(ieLocationReportingRequestType, "20 05"), // a direct report, and area 6 given up
+			wantCause: ngapcause.FalselyConstructed, wantReport: ByErrorIndication,
+			wantAnswer: ids(falsely, ProcedureLocationReport, Ignore),
+		},
+		"10.3.6: an IE whose condition does not hold, in a message that has no answer": {
+			message: &HandoverCommand{UE: ue1, Container: []byte{1}}, change: func(ies []rawIE) []rawIE {
+				return slices.Insert(ies, 3, rawIE{id: ieNASSecurityParameters, criticality: Reject, value: octets("01 09")})
+			},
+			wantCause: ngapcause.FalselyConstructed, wantReport: Locally,
+		},
 		"10.3.6: a response in the wrong order has failed": {
 			message: &UEContextModificationResponse{UE: ue1}, change: swapped(0, 1), wantCause: ngapcause.FalselyConstructed, wantReport: Locally,
 		},

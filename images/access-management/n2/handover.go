@@ -236,6 +236,7 @@ func (x *exchange) nasParameters(m *HandoverCommand) {
 		}
 		octetString(&x.c, &m.NAS)
 	})
+	x.unconditionally(ieNASSecurityParameters, must, m.NAS != nil)
 }
 
 func (m *HandoverPreparationFailure) ies(x *exchange) {

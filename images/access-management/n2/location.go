@@ -44,7 +44,7 @@ const (
 type LocationRequest struct {
 	Event LocationEvent
 	Areas []AreaOfInterest
-	// Cancel is the reference, 1 to 64, of the one area that is given up; 0: none.
+	// Cancel is the reference, 1 to 64, of the one area that is given up, of LocationStopPresence; 0: none.
 	Cancel uint8
 }
 
@@ -171,6 +171,13 @@ func codeLocationRequest(c *coder, v *LocationRequest) {
 		codeReference(c, &v.Cancel)
 	}
 	c.finish(s)
+	switch {
+	case v.Cancel == 0 || v.Event == LocationStopPresence:
+	case c.writing:
+		c.fail("area %d is given up, and the event is another", v.Cancel)
+	default:
+		c.untimely = true
+	}
 }
 
 func codeArea(c *coder, v *AreaOfInterest) {

@@ -19,6 +19,8 @@ type coder struct {
 	err error
 	// strange: there is a value, and nobody here knows its meaning, as that of a later release (TS 38.413 10.3.1).
 	strange bool
+	// untimely: what is within is there though its condition does not hold (TS 38.413 10.3.6).
+	untimely bool
 	// foreign are the extensions within that nobody here knows and that are not simply to be ignored.
 	foreign []IEDiagnostics
 }

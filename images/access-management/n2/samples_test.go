@@ -133,7 +133,7 @@ func trace() *TraceActivation {
 }
 
 func request() *LocationRequest {
-	return &LocationRequest{Event: LocationPresence, Cancel: 64, Areas: []AreaOfInterest{
+	return &LocationRequest{Event: LocationStopPresence, Cancel: 64, Areas: []AreaOfInterest{
 		{Reference: 1, TAIs: []TAI{tai()}, Cells: []Cell{nrCell(), eutraCell()}, Nodes: nodes()}, {Reference: 64, TAIs: []TAI{tai()}},
 	}}
 }
