@@ -17,8 +17,9 @@ import (
 // Page is a page, and where its tests are. Paths are from the caller's folder on.
 type Page struct {
 	File string
-	// Tree is the folder with the tests.
+	// Tree is the folder with the tests, More are others that the page names tests of.
 	Tree string
+	More []string
 	// Clause is how the first cell is written.
 	Clause *regexp.Regexp
 	// Repeats: a clause may stand there more than once, for another subject each time.
@@ -81,7 +82,17 @@ func (p Page) Check(t *testing.T) {
 func (p Page) tests() (tests, error) {
 	names := map[string]bool{}
 	var inGo strings.Builder
-	err := filepath.WalkDir(p.Tree, func(path string, d fs.DirEntry, err error) error {
+	for _, tree := range append([]string{p.Tree}, p.More...) {
+		if err := p.gather(tree, names, &inGo); err != nil {
+			return tests{}, err
+		}
+	}
+	return tests{names, inGo.String()}, nil
+}
+
+// gather the names of a folder's tests, and the text of those in Go.
+func (p Page) gather(tree string, names map[string]bool, inGo *strings.Builder) error {
+	return filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
 		isGo := strings.HasSuffix(path, "_test.go")
 		if err != nil || d.IsDir() || !isGo && p.Find == nil {
 			return err
@@ -102,7 +113,6 @@ func (p Page) tests() (tests, error) {
 		}
 		return nil
 	})
-	return tests{names, inGo.String()}, err
 }
 
 // faults of a page, one a line.

@@ -74,6 +74,11 @@ func (g *GNB) handle(conn n2.Conn, m any) {
 		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			c.statusTransfers.Add(1)
 		}
+	case *ngapType.LocationReportingControl:
+		l := m.ProtocolIEs.List
+		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+			err = g.locationReporting(c, n2.Find[ngapType.LocationReportingRequestType](l))
+		}
 	case *ngapType.UEContextModificationRequest:
 		l := m.ProtocolIEs.List
 		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {

@@ -110,3 +110,25 @@ func TestEventsOutliveAWorker(t *testing.T) {
 		t.Errorf("of any UE: %s", refused)
 	}
 }
+
+// Where a UE is now its gNB says; one that is idle is not asked, and is paged for who wants it to come. Any worker may be asked.
+func TestAUEThatIsWanted(t *testing.T) {
+	s := begin(t)
+	s.startWorker()
+	p := s.attach(1)
+	everywhere := func(method, path, body, want string) {
+		t.Helper()
+		for _, w := range s.living() {
+			if text, _ := s.ask(w, method, path, body, http.StatusOK); !strings.Contains(text, want) {
+				t.Errorf("%s %s: %s, want %s", method, path, text, want)
+			}
+		}
+	}
+	where := "/namf-loc/v1/" + supi(1) + "/provide-loc-info"
+	everywhere(http.MethodPost, where, `{"req5gsLoc":true,"reqCurrentLoc":true}`, `"currentLoc":true,"location":{"nrLocation":`)
+	everywhere(http.MethodPost, where, `{"req5gsLoc":true}`, `"currentLoc":false,"location":{"nrLocation":`)
+	p.idle()
+	everywhere(http.MethodPost, where, `{"req5gsLoc":true,"reqCurrentLoc":true}`, `"currentLoc":false,"location":{"nrLocation":`)
+	everywhere(http.MethodPut, "/namf-mt/v1/ue-contexts/"+supi(1)+"/ue-reachind", `{"reachability":"REACHABLE"}`, `{"reachability":"REACHABLE"}`)
+	p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+}

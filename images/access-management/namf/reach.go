@@ -20,7 +20,7 @@ type Reach interface {
 	DomainSelection(ctx context.Context, ue string) (*DomainSelection, error)
 	// EnableReachability pages the UE where it is idle, and returns when it has come.
 	EnableReachability(ctx context.Context, ue string) error
-	// Locate gives the location that is known, or with Current, asks the access network.
+	// Locate gives the location that is known, or with Current, asks the access network of a UE that is connected.
 	Locate(ctx context.Context, ue string, l Locate) (*Located, error)
 }
 

@@ -41,12 +41,11 @@ func (t *turn) fromAccess(e FromAccess) {
 		return
 	}
 	if t.s.N2.RAN != e.At.RAN { // TS 38.413 10.6
-		amf, ran := n2.AMFUEID(e.At.AMF), n2.RANUEID(e.At.RAN)
-		t.do(Send{To: e.At, Message: &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: cause(ngapcause.InconsistentRemoteUEID)}})
+		t.answerError(e, ngapcause.InconsistentRemoteUEID)
 		t.out.Refused = "another RAN UE NGAP ID"
 		return
 	}
-	t.connected(e.Message)
+	t.connected(e)
 }
 
 // fromLeft is what the access network says of a connection that the UE has left.
@@ -63,13 +62,12 @@ func (t *turn) fromLeft(a *record.Attachment, e FromAccess) {
 }
 
 // connected: by the UE's connection.
-func (t *turn) connected(message n2.Message) {
-	if !t.s.N2.Set && ofContext(message) { // TS 38.413 10.4: logical error
-		t.send(t.errorIndication(ngapcause.MessageNotCompatibleWithReceiver))
-		t.out.Refused = "the access network has no context of the UE"
+func (t *turn) connected(e FromAccess) {
+	if !t.s.N2.Set && ofContext(e.Message) {
+		t.incompatible(e, "the access network has no context of the UE")
 		return
 	}
-	switch m := message.(type) {
+	switch m := e.Message.(type) {
 	case *n2.UplinkNASTransport:
 		if t.doing() == Switching { // the access network is answered first
 			t.out.Later = true
@@ -103,9 +101,11 @@ func (t *turn) connected(message n2.Message) {
 		t.resources(m.Sessions, nil, secondaryUsage, "")
 	case *n2.UERadioCapabilityInfoIndication:
 		t.capability, t.live.radio = m.Radio, m.Paging
-	case *n2.UERadioCapabilityCheckResponse, *n2.LocationReportingFailureIndication, *n2.CellTrafficTrace, *n2.TraceFailureIndication:
+	case *n2.UERadioCapabilityCheckResponse, *n2.CellTrafficTrace, *n2.TraceFailureIndication:
 	case *n2.LocationReport:
-		t.seen(m.Location)
+		t.reported(m)
+	case *n2.LocationReportingFailureIndication:
+		t.placed(false)
 	case *n2.NASNonDeliveryIndication:
 		t.undelivered(m)
 	case *n2.HandoverRequired:
@@ -117,9 +117,19 @@ func (t *turn) connected(message n2.Message) {
 	case *n2.ErrorIndication:
 		t.errorSaid(m)
 	default:
-		t.do(Send{To: *t.s.N2, Message: t.errorIndication(ngapcause.MessageNotCompatibleWithReceiver)})
-		t.out.Refused = "no message of an access network"
+		t.incompatible(e, "no message of an access network")
 	}
+}
+
+// incompatible: a logical error (TS 38.413 10.4). What can fail has failed, and a response is for nobody.
+func (t *turn) incompatible(e FromAccess, why string) {
+	switch _, hands := e.Message.(*n2.HandoverRequired); {
+	case hands:
+		t.notHanded(ngapcause.MessageNotCompatibleWithReceiver, why)
+	case e.Message.Kind().Outcome == n2.Initiating:
+		t.answerError(e, ngapcause.MessageNotCompatibleWithReceiver)
+	}
+	t.out.Refused = why
 }
 
 // asked says whether the access network was asked for a context.
@@ -138,11 +148,6 @@ func ofContext(m n2.Message) bool {
 		return true
 	}
 	return false
-}
-
-func (t *turn) errorIndication(c n2.Cause) *n2.ErrorIndication {
-	amf, ran := n2.AMFUEID(t.s.N2.AMF), n2.RANUEID(t.s.N2.RAN)
-	return &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: &c}
 }
 
 // undelivered: TS 38.413 8.6.4. What has to be answered is said again when its time has come; a UE that was lost on the way its access network releases.

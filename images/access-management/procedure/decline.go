@@ -11,7 +11,7 @@ import (
 // Begins says whether an event comes from somebody who asks again.
 func Begins(e Event) bool {
 	switch e.(type) {
-	case Initial, Transfer, End, PolicyChanged, Locate, Watch, Rewatch, Unwatch, Lend, LeftFor:
+	case Initial, Transfer, End, PolicyChanged, Reach, Locate, Watch, Rewatch, Unwatch, Lend, LeftFor:
 		return true
 	}
 	return false

@@ -29,7 +29,7 @@ type Page struct {
 // Reply answers who asked.
 type Reply struct {
 	To Token
-	// Transferred, Failed, Ended, Placed
+	// Transferred, Failed, Ended, Reached, Placed
 	Body any
 }
 
@@ -43,13 +43,6 @@ type Transferred struct {
 
 // Ended answers End.
 type Ended struct{}
-
-// Placed answers Locate.
-type Placed struct {
-	Place record.Place
-	// Connected: it is the cell of now.
-	Connected bool
-}
 
 // Failed answers what was refused, with HTTP status and application error of TS 29.518 6.1.7.3.
 type Failed struct {

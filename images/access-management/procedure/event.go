@@ -119,9 +119,6 @@ type PolicyChanged struct {
 	Uplink, Downlink uint64
 }
 
-// Locate asks where the UE is (TS 29.518 5.5.2.2).
-type Locate struct{ From Token }
-
 // Outcome of something that was asked.
 type Outcome uint8
 
@@ -252,7 +249,6 @@ func (SubscriptionChanged) event() {}
 func (End) event()                 {}
 func (SettingsChanged) event()     {}
 func (PolicyChanged) event()       {}
-func (Locate) event()              {}
 func (Named) event()               {}
 func (Challenge) event()           {}
 func (Confirmed) event()           {}
@@ -269,6 +265,8 @@ func From(e Event) Token {
 	case End:
 		return e.From
 	case PolicyChanged:
+		return e.From
+	case Reach:
 		return e.From
 	case Locate:
 		return e.From

@@ -57,7 +57,7 @@ func HandleGNB(s *Settings, g *record.GNB, kept bool, m n2.Message) GNBOutput {
 		return reset(g, m)
 	}
 	if g == nil { // TS 38.413 8.7.1.1: it is the first procedure
-		return GNBOutput{Refused: "NG Setup comes first", Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}}
+		return GNBOutput{Refused: "NG Setup comes first", Answer: incompatible(m)}
 	}
 	switch m := m.(type) {
 	case *n2.RANConfigurationUpdate:
@@ -71,7 +71,21 @@ func HandleGNB(s *Settings, g *record.GNB, kept bool, m n2.Message) GNBOutput {
 	case *n2.ErrorIndication, *n2.NGResetAcknowledge:
 		return GNBOutput{GNB: g}
 	}
-	return GNBOutput{GNB: g, Refused: "no message of a gNB", Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}}
+	return GNBOutput{GNB: g, Refused: "no message of a gNB", Answer: incompatible(m)}
+}
+
+// incompatible answers a logical error (TS 38.413 10.4); nil: a response is for nobody, and an Error Indication is not answered (10.5).
+func incompatible(m n2.Message) n2.Message {
+	if m.Kind().Outcome != n2.Initiating {
+		return nil
+	}
+	switch m.(type) {
+	case *n2.ErrorIndication:
+		return nil
+	case *n2.RANConfigurationUpdate:
+		return &n2.RANConfigurationUpdateFailure{Cause: ngapcause.MessageNotCompatibleWithReceiver}
+	}
+	return n2.NewErrorIndication(m, ngapcause.MessageNotCompatibleWithReceiver)
 }
 
 func cause(c n2.Cause) *n2.Cause { return &c }

@@ -57,9 +57,15 @@ func TestGNB(t *testing.T) {
 			Answer: &n2.NGSetupFailure{Cause: ngapcause.UnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served", Lost: true,
 		}},
 		"something else first": {message: &n2.RANConfigurationUpdate{}, want: GNBOutput{
-			Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}, Refused: "NG Setup comes first",
+			Answer: &n2.RANConfigurationUpdateFailure{Cause: ngapcause.MessageNotCompatibleWithReceiver}, Refused: "NG Setup comes first",
 		}},
-		"another name": {from: known, message: &n2.RANConfigurationUpdate{Name: "attic"}, want: GNBOutput{Answer: &n2.RANConfigurationUpdateAcknowledge{}}, setUp: true},
+		"what cannot fail first": {message: &n2.UplinkRANConfigurationTransfer{}, want: GNBOutput{
+			Answer: n2.NewErrorIndication(&n2.UplinkRANConfigurationTransfer{}, ngapcause.MessageNotCompatibleWithReceiver), Refused: "NG Setup comes first",
+		}},
+		"an answer first":           {message: &n2.AMFConfigurationUpdateAcknowledge{}, want: GNBOutput{Refused: "NG Setup comes first"}},
+		"an Error Indication first": {message: &n2.ErrorIndication{}, want: GNBOutput{Refused: "NG Setup comes first"}},
+		"an answer of an AMF's":     {from: known, message: &n2.RANConfigurationUpdateAcknowledge{}, want: GNBOutput{Refused: "no message of a gNB"}, setUp: true},
+		"another name":              {from: known, message: &n2.RANConfigurationUpdate{Name: "attic"}, want: GNBOutput{Answer: &n2.RANConfigurationUpdateAcknowledge{}}, setUp: true},
 		"tracking areas that are not served": {from: known, message: &n2.RANConfigurationUpdate{TAs: setupOf("20893", 9, eMBB).TAs}, want: GNBOutput{
 			Answer: &n2.RANConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served",
 		}, setUp: true},
@@ -72,7 +78,7 @@ func TestGNB(t *testing.T) {
 		}, setUp: true},
 		"an error": {from: known, message: &n2.ErrorIndication{}, setUp: true},
 		"a message that concerns a UE": {from: known, message: &n2.UplinkNASTransport{}, want: GNBOutput{
-			Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}, Refused: "no message of a gNB",
+			Answer: n2.NewErrorIndication(&n2.UplinkNASTransport{}, ngapcause.MessageNotCompatibleWithReceiver), Refused: "no message of a gNB",
 		}, setUp: true},
 	} {
 		got := HandleGNB(settings, c.from, c.kept, c.message)

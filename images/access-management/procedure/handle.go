@@ -58,16 +58,29 @@ func (t *turn) withoutUE(e Event) {
 // noContext is what those hear who ask for a UE that there is not.
 var noContext = Failed{Status: 404, Cause: "CONTEXT_NOT_FOUND", Detail: "there is no such UE context"}
 
-// unknownAt answers what names a UE that is not there (TS 38.413 10.6): the access network lets go of it.
+// unknownAt answers what names a UE that is not there (TS 38.413 10.6): the access network lets go of it. The last message of a connection is not answered.
 func (t *turn) unknownAt(e FromAccess) {
-	switch e.Message.(type) {
-	case *n2.UEContextReleaseComplete, *n2.ErrorIndication:
-		t.out.Refused = "there is no UE"
+	t.out.Refused = "there is no UE"
+	switch m := e.Message.(type) {
+	case *n2.UEContextReleaseComplete, *n2.HandoverFailure:
+	case *n2.PathSwitchRequest: // the first of its connection
+		t.refuseSwitch(e.At, m)
+	default:
+		t.answerError(e, ngapcause.UnknownLocalUEID)
+	}
+}
+
+// answerError of a message, with the names that it has. An Error Indication is not answered (TS 38.413 10.5).
+func (t *turn) answerError(e FromAccess, c n2.Cause) {
+	if _, is := e.Message.(*n2.ErrorIndication); is {
 		return
 	}
+	m := n2.NewErrorIndication(e.Message, c)
 	amf, ran := n2.AMFUEID(e.At.AMF), n2.RANUEID(e.At.RAN)
-	t.out.Refused = "there is no UE"
-	t.do(Send{To: e.At, Message: &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: cause(ngapcause.UnknownLocalUEID)}})
+	if m.AMF = &amf; m.RAN != nil {
+		m.RAN = &ran
+	}
+	t.do(Send{To: e.At, Message: m})
 }
 
 func (t *turn) handle(e Event) {
@@ -100,8 +113,10 @@ func (t *turn) handle(e Event) {
 		t.policyChanged(e)
 	case End:
 		t.end(e)
+	case Reach:
+		t.reach(e)
 	case Locate:
-		t.reply(e.From, Placed{Place: t.s.Place, Connected: t.s.N2 != nil && !t.s.N2.Lost})
+		t.locate(e)
 	case Watch:
 		t.watchUE(e)
 	case Rewatch:

@@ -372,6 +372,16 @@ func TestTransport(t *testing.T) {
 				return &n2.PDUSessionResourceNotify{Released: []n2.Session{{ID: 1, Transfer: []byte{3}}}}
 			}), updated,
 		}},
+		{name: "the gNB says what a second radio has carried", from: withSession, acts: []act{
+			gnbSays("gNB: Secondary RAT Data Usage Report", func(*teller) n2.Message {
+				return &n2.SecondaryRATDataUsageReport{Sessions: []n2.Session{{ID: 1, Transfer: []byte{9}}}}
+			}), updated,
+		}},
+		{name: "what an access network may say, and nothing comes of", from: withSession, acts: []act{
+			gnbSays("gNB: RRC Inactive Transition Report", func(*teller) n2.Message { return &n2.RRCInactiveTransitionReport{Location: location(1)} }),
+			gnbSays("gNB: Trace Failure Indication", func(*teller) n2.Message { return &n2.TraceFailureIndication{} }),
+			gnbSays("gNB: Cell Traffic Trace", func(*teller) n2.Message { return &n2.CellTrafficTrace{} }),
+		}},
 		{name: "a message of a type that is not known", from: registeredUE, acts: []act{says("UE: something", func(tr *teller) []byte {
 			b := []byte{0x7e, 0, 0x99}
 			out := n1.Envelope{Header: n1.IntegrityProtectedAndCiphered, MAC: mac(tr.phone.key, 0, tr.phone.uplink, b), Sequence: uint8(tr.phone.uplink), Payload: b}.Append(nil)

@@ -30,11 +30,7 @@ func (t *turn) switchPath(e FromAccess, m *n2.PathSwitchRequest) {
 	at := e.At
 	at.RAN = uint32(m.RAN)
 	refuse := func(why string) {
-		var list []n2.Session
-		for _, s := range slices.Concat(m.Sessions, m.Failed) {
-			list = append(list, n2.Session{ID: s.ID, Transfer: unsuccessfulSwitch})
-		}
-		t.do(Send{To: at, Message: &n2.PathSwitchRequestFailure{UE: n2.UEIDs{AMF: m.SourceAMF, RAN: m.RAN}, Released: list}})
+		t.refuseSwitch(at, m)
 		t.out.Refused = why
 	}
 	switch {
@@ -80,6 +76,15 @@ func (t *turn) switchPath(e FromAccess, m *n2.PathSwitchRequest) {
 		t.askSMF(a)
 	}
 	t.next(switchSessions)
+}
+
+// refuseSwitch with all of its sessions.
+func (t *turn) refuseSwitch(at record.Attachment, m *n2.PathSwitchRequest) {
+	var list []n2.Session
+	for _, s := range slices.Concat(m.Sessions, m.Failed) {
+		list = append(list, n2.Session{ID: s.ID, Transfer: unsuccessfulSwitch})
+	}
+	t.do(Send{To: at, Message: &n2.PathSwitchRequestFailure{UE: n2.UEIDs{AMF: m.SourceAMF, RAN: m.RAN}, Released: list}})
 }
 
 // unsuccessfulSwitch is a Path Switch Request Unsuccessful Transfer (TS 38.413 9.3.4.20) with the cause "unspecified" of the radio network.

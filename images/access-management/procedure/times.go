@@ -20,6 +20,7 @@ const (
 	dueContext   = "context"  // a new holder has not heard of a context that the one before may have asked for
 	dueRetained  = "retained" // the gNB of a lost association has stayed away
 	dueEnding    = "ending"   // an SMF has not said that it has released a session
+	dueLocated   = "located"  // an access network has not said where the UE is
 	dueMoved     = "moved"    // another AMF has not said what it has taken of the UE
 
 	// DueGiven: another shard, to which the UE was given up, has not taken it. Who gives it up says when.
@@ -27,7 +28,7 @@ const (
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueUnheard, dueContext, dueRetained, dueEnding, dueMoved, DueGiven}
+var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueUnheard, dueContext, dueRetained, dueEnding, dueLocated, dueMoved, DueGiven}
 
 // Timers of TS 24.501 10.2, and how often they run.
 const (
@@ -49,6 +50,8 @@ const (
 	resumeTime = time.Second
 	// handoverTime is how long one may take from its request until the UE has arrived (TNGRELOCoverall of the source and more).
 	handoverTime = 12 * time.Second
+	// locateTime is what an access network has to say where a UE is: less than callers wait.
+	locateTime = time.Second
 	// movedTime is how long another AMF may take from the UDM's word until its own.
 	movedTime = 10 * time.Second
 	// congestionTime is T3346 where the network is what failed.
@@ -89,6 +92,8 @@ func (t *turn) timer(name string) {
 		t.endOn()
 	case dueContext:
 		t.contextAgain()
+	case dueLocated:
+		t.placed(false)
 	case dueMoved:
 		if t.s.Going {
 			t.leftFor(LeftFor{Taken: true, PolicyMoved: true})

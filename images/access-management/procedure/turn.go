@@ -66,6 +66,8 @@ type live struct {
 	// container of a handover's source for its target.
 	container []byte
 	transfers map[uint8][]byte
+	// reaching are who wait for the UE to come, locating for its access network to say where it is.
+	reaching, locating []Token
 }
 
 type gathered struct {
@@ -77,6 +79,7 @@ type gathered struct {
 func (l live) clone() live {
 	l.sessions, l.transfers, l.unheard = maps.Clone(l.sessions), maps.Clone(l.transfers), maps.Clone(l.unheard)
 	l.gathered = slices.Clone(l.gathered)
+	l.reaching, l.locating = slices.Clone(l.reaching), slices.Clone(l.locating)
 	if l.challenge != nil {
 		c := *l.challenge
 		l.challenge = &c
@@ -281,6 +284,7 @@ func (t *turn) ended(kind Kind, cause string, began int64) {
 
 func (t *turn) output() Output {
 	t.observe()
+	t.settle()
 	t.out.State = State{Record: t.s, Capability: t.capability, live: t.live}
 	if t.s == nil {
 		t.out.State, t.out.Due = State{}, nil

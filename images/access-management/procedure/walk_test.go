@@ -212,6 +212,12 @@ func (w *walker) check(e Event) {
 			}
 		}
 	}
+	if len(l.reaching) > 0 && u.Paging == nil {
+		w.t.Errorf("after %T somebody waits for a UE that nobody pages", e)
+	}
+	if len(l.locating) > 0 && (u.N2 == nil || !w.due[dueLocated]) {
+		w.t.Errorf("after %T somebody waits for an access network that is not asked, or for ever", e)
+	}
 	if u.Phase == record.Registered && u.Procedure == nil && w.told != nil && !slices.Equal(w.told, u.Area.TACs) {
 		w.t.Errorf("after %T the registration area is %v, and the UE was told %v", e, u.Area.TACs, w.told)
 	}
@@ -272,6 +278,8 @@ func (w *walker) event() Event {
 			return Transfer{From: w.token, Session: uint8(1 + w.r.IntN(2)), N2: []byte{1}, N2Type: setupRequest}
 		},
 		func() Event { w.token++; return Lend{From: w.token} },
+		func() Event { w.token++; return Reach{From: w.token} },
+		func() Event { w.token++; return Locate{From: w.token, Current: true} },
 		func() Event {
 			w.token++
 			e := watches(uint32(w.r.IntN(3)), w.r.IntN(2) == 0, EventLocation, EventPresence, EventRegistration, EventConnectivity, EventReachability, EventLoss)
@@ -354,6 +362,7 @@ func (w *walker) connected(u *record.UE) []func() Event {
 	out := []func() Event{
 		say(&n2.UEContextReleaseRequest{Cause: ngapcause.UserInactivity}), say(&n2.UEContextReleaseComplete{}), say(&n2.ErrorIndication{Cause: cause(ngapcause.UnknownLocalUEID)}),
 		say(&n2.InitialContextSetupResponse{Sessions: sessions}), say(&n2.InitialContextSetupFailure{}), say(&n2.PDUSessionResourceSetupResponse{Sessions: sessions}),
+		say(&n2.LocationReport{Location: location(1)}), say(&n2.LocationReportingFailureIndication{}),
 		say(&n2.PDUSessionResourceNotify{Released: sessions}), say(&n2.HandoverCancel{}), say(&n2.UplinkRANStatusTransfer{}),
 		say(&n2.HandoverRequired{Target: n2.HandoverTarget{Node: node, TAI: n2.TAI{PLMN: plmnOf("20893"), TAC: 7}}, Sessions: sessions}),
 		func() Event {

@@ -71,9 +71,9 @@ func (q *queued) isLost(why error) {
 	}
 }
 
-// atRest says whether the UE may be forgotten: the store has all of it.
+// atRest says whether the UE may be forgotten: the store has all of it, and nobody waits for it.
 func (u *ue) atRest() bool {
-	if u.loading || u.writing || u.opened || u.fresh || u.asked > 0 || len(u.queue)+len(u.late)+len(u.watchers)+len(u.loaded) > 0 {
+	if u.state.Wanted() || u.loading || u.writing || u.opened || u.fresh || u.asked > 0 || len(u.queue)+len(u.late)+len(u.watchers)+len(u.loaded) > 0 {
 		return false
 	}
 	rec := u.state.Record

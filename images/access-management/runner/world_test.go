@@ -415,7 +415,9 @@ func (n *network) answer(e procedure.Effect) procedure.Event {
 	case procedure.AskPolicy:
 		return procedure.Policy{Number: e.Number, Outcome: procedure.Done, URI: "http://pcf/1"}
 	case procedure.AskSession:
-		return procedure.SessionAnswer{Number: e.Number, Outcome: procedure.Done}
+		return procedure.SessionAnswer{Number: e.Number, Outcome: procedure.Done, Context: "http://smf/1", SMF: "smf", Set: "smfs"}
+	case procedure.AskOther:
+		return procedure.Other{Number: e.Number, Outcome: procedure.Refused}
 	}
 	n.t.Fatalf("nobody answers %T", e)
 	return nil

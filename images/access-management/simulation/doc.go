@@ -19,4 +19,5 @@
 //	status.go    who hears of the AMF's status                                  events.go    who wants to hear what UEs do
 //	counts.go    which COUNTs were used                                         check.go     what must hold
 //	emergency.go UEs that call                                                  others.go    an AMF of another set
+//	wanted.go    who wants to reach UEs
 package simulation

@@ -395,6 +395,13 @@ func (g *gnb) forUE(message n2.Message, ran uint32) {
 		}
 		c.hear(m.NAS)
 		g.put(r)
+	case *n2.LocationReportingControl:
+		switch {
+		case !g.w.faults || !g.w.Chance(4):
+			g.put(&n2.LocationReport{UE: c.ids(), Location: g.location(), Request: m.Request})
+		case g.w.Chance(2):
+			g.put(&n2.LocationReportingFailureIndication{UE: c.ids(), Cause: ngapcause.RadioUnspecified})
+		}
 	case *n2.UEContextModificationRequest:
 		g.put(&n2.UEContextModificationResponse{UE: c.ids()})
 	case *n2.HandoverCommand:

@@ -112,6 +112,24 @@ func TestSMFsThatDoNotHear(t *testing.T) {
 	}
 }
 
+// Who wants to reach a UE hears when it has come, and where it is now its gNB says, unless somebody dies meanwhile.
+func TestUEsThatAreWanted(t *testing.T) {
+	ended := map[string]int{}
+	_, err := worlds.Run([]uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, func(seed uint64) (*world, error) {
+		w, err := made(seed)
+		if err == nil {
+			w.gmlc = newGMLC(w)
+		}
+		return w, err
+	}, ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ended["reached"] == 0 || ended["located"] == 0 {
+		t.Errorf("nobody was reached or located: %v", ended)
+	}
+}
+
 // What happens is the same for the same seed: a fault is found again.
 func TestSameSeedSameWorld(t *testing.T) {
 	var stories [2]string

@@ -64,7 +64,9 @@ type world struct {
 	// faults: the world is unkind. forgetful: its store, too.
 	faults, forgetful bool
 	// deaf: SMFs often do not hear of tunnels.
-	deaf      bool
+	deaf bool
+	// gmlc wants UEs; nil: nobody does.
+	gmlc      *gmlc
 	forgotten time.Time // when the store has, last
 	// vanished is a UE that is not heard of any more, when all is well; nil: none.
 	vanished *ue
@@ -302,6 +304,9 @@ func (w *world) calm() {
 		})
 	}
 	w.After(100*time.Second, w.smf.probe)
+	if w.gmlc != nil {
+		w.After(130*time.Second, w.gmlc.probe)
+	}
 }
 
 // Told so far.

@@ -205,9 +205,9 @@ func unexpected(any) error {
 	return &namf.Refused{Cause: namf.SystemFailure, Detail: "an answer of another kind"}
 }
 
-// place of a UE as the runner has it.
-func (r requests) place(ctx context.Context, ue string) (procedure.Placed, error) {
-	body, err := r.ask(ctx, ue, func(t procedure.Token) procedure.Event { return procedure.Locate{From: t} })
+// place of a UE as the runner has it; current: as its access network says now, where it is connected.
+func (r requests) place(ctx context.Context, ue string, current bool) (procedure.Placed, error) {
+	body, err := r.ask(ctx, ue, func(t procedure.Token) procedure.Event { return procedure.Locate{From: t, Current: current} })
 	if err != nil {
 		return procedure.Placed{}, err
 	}
@@ -218,14 +218,14 @@ func (r requests) place(ctx context.Context, ue string) (procedure.Placed, error
 	return placed, nil
 }
 
-// Locate implements namf.Reach: where the UE was last heard.
+// Locate implements namf.Reach: where the UE was last heard, or with Current what its access network says, as far as it says something.
 func (r requests) Locate(ctx context.Context, ue string, l namf.Locate) (*namf.Located, error) {
-	placed, err := r.place(ctx, ue)
+	placed, err := r.place(ctx, ue, l.Current)
 	if err != nil {
 		return nil, err
 	}
-	out := &namf.Located{Current: placed.Connected, Location: locationOf(placed.Place)}
-	if !placed.Connected && placed.Place.At != 0 {
+	out := &namf.Located{Current: placed.Current, Location: locationOf(placed.Place)}
+	if !placed.Current && placed.Place.At != 0 {
 		out.Age = time.Since(time.Unix(placed.Place.At, 0))
 	}
 	if l.RAT {
@@ -239,7 +239,7 @@ func (r requests) Locate(ctx context.Context, ue string, l namf.Locate) (*namf.L
 
 // DomainSelection implements namf.Reach.
 func (r requests) DomainSelection(ctx context.Context, ue string) (*namf.DomainSelection, error) {
-	placed, err := r.place(ctx, ue)
+	placed, err := r.place(ctx, ue, false)
 	if err != nil {
 		return nil, err
 	}
@@ -248,16 +248,16 @@ func (r requests) DomainSelection(ctx context.Context, ue string) (*namf.DomainS
 	}, nil
 }
 
-// EnableReachability implements namf.Reach: of a UE that is connected there is nothing to be done, and one that is idle is paged only for what waits for it.
+// EnableReachability implements namf.Reach. A UE that takes longer to come than this answer may is paged all the same: who asks again waits for it.
 func (r requests) EnableReachability(ctx context.Context, ue string) error {
-	placed, err := r.place(ctx, ue)
-	switch {
-	case err != nil:
+	body, err := r.ask(ctx, ue, func(t procedure.Token) procedure.Event { return procedure.Reach{From: t} })
+	if err != nil {
 		return err
-	case placed.Connected:
-		return nil
 	}
-	return &namf.Refused{Cause: namf.UENotReachable, Detail: "the UE is idle, and is paged for N1 and N2 messages only"}
+	if _, ok := body.(procedure.Reached); !ok {
+		return unexpected(body)
+	}
+	return nil
 }
 
 // Services that are served, with the versions in their URIs, for the profile of the AMF at the NRF.

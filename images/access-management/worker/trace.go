@@ -171,6 +171,8 @@ func eventEntries(h runner.Handled) []signalling.Entry {
 	case procedure.Other:
 		why := map[procedure.Outcome]string{procedure.Refused: "refused", procedure.Unknown: "no answer", procedure.Unsent: "not sent"}[e.Outcome]
 		return []signalling.Entry{note("answer of the AMF of before", why)}
+	case procedure.Reach:
+		return []signalling.Entry{note("Namf_MT EnableUEReachability", "")}
 	case procedure.Unwatch:
 		return []signalling.Entry{note("Namf_EventExposure Unsubscribe", "")}
 	case procedure.SessionAnswer:

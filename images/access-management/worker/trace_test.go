@@ -136,7 +136,7 @@ func TestEveryEventIsTold(t *testing.T) {
 		procedure.Initial{Message: &n2.InitialUEMessage{}}, procedure.FromAccess{Message: &n2.UplinkNASTransport{}}, procedure.AccessLost{}, procedure.NotSent{Send: procedure.Send{Message: &n2.Paging{}}},
 		procedure.Due{}, procedure.Resumed{}, procedure.Taken{}, procedure.Transfer{}, procedure.SessionEnded{}, procedure.SubscriptionChanged{}, procedure.End{}, procedure.PolicyChanged{},
 		procedure.Challenge{}, procedure.Confirmed{}, procedure.Recorded{}, procedure.Subscription{}, procedure.Policy{}, procedure.SessionAnswer{},
-		procedure.Watch{}, procedure.Rewatch{}, procedure.Unwatch{}, procedure.AccessBack{}, procedure.Lend{}, procedure.LeftFor{}, procedure.Other{},
+		procedure.Watch{}, procedure.Rewatch{}, procedure.Unwatch{}, procedure.AccessBack{}, procedure.Lend{}, procedure.LeftFor{}, procedure.Other{}, procedure.Reach{},
 		procedure.SettingsChanged{}, procedure.Locate{}, procedure.Named{},
 	} {
 		if len(eventEntries(runner.Handled{Event: e, Output: &procedure.Output{}})) == 0 {
