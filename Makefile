@@ -14,7 +14,7 @@ BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management acce
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -26,7 +26,7 @@ help:
 	@echo "make release VERSION=0.3.0: its files, in out/release        make release-check: of a small one"
 	@echo "make package  core5g-upf.deb: a UPF under systemd        make e2e-edge  on a bare Debian, by WireGuard"
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core CASE=storm UES=1000: UEs"
-	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
+	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness; fuzz-core: the rest"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data; SOURCE=PostgreSQL"
 	@echo "make bench-smf CASE=at_rest,load,memory: sessions a second, latency, CPU; make e2e-state: what deaths and moves cost"
 	@echo "make bench-qos TCP through a maximum bit rate                make simulate SEEDS=1000 FIRST=1 NF=amf: worlds of AMF, SMF"
@@ -59,6 +59,10 @@ simulate:
 
 mutants:
 	@$(foreach nf,$(NF),$(GO) test -count=1 -timeout 0 -v -run TestMutants $(call simulation_of,$(nf)) -mutants &&) true
+
+# The fuzzers of SMF, AMF and what functions share, one after the other, FUZZ_SECONDS= each; FUZZ= takes those of a name: FuzzNAS|FuzzNGAP.
+fuzz-core:
+	@hack/fuzz.sh $(or $(FUZZ_SECONDS),60) '$(FUZZ)' images
 
 # Those without -short that need a real API server, or real binaries of both UPF halves and of the network functions. Only
 # packages that have such tests: each of the others would be compiled and linked for "no tests to run".
