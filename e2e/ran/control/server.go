@@ -138,7 +138,7 @@ func statusOf(err error) int {
 	case errors.As(err, &reject), errors.As(err, &refused):
 		return http.StatusBadGateway
 	case errors.Is(err, gnb.ErrNoN2), errors.Is(err, ue.ErrNotRegistered), errors.Is(err, ue.ErrIdle), errors.Is(err, sim.ErrNoAddress), errors.Is(err, sim.ErrNotConnected),
-		errors.Is(err, gnb.ErrDead), errors.Is(err, gnb.ErrAlive), errors.Is(err, gnb.ErrEnded):
+		errors.Is(err, gnb.ErrDead), errors.Is(err, gnb.ErrAlive), errors.Is(err, gnb.ErrEnded), errors.Is(err, gnb.ErrOverload):
 		return http.StatusConflict
 	}
 	return http.StatusInternalServerError

@@ -52,6 +52,7 @@ type GNB struct {
 	nextRANID   int64
 	ues         map[UE]struct{}
 	behaviour   Behaviour
+	overload    overload
 
 	dead    chan struct{} // closed by Revive; nil while the gNB lives
 	corpse  n2.Conn       // the association of a gNB that died silently
@@ -73,6 +74,8 @@ type Status struct {
 	Since     time.Time `json:"since,omitzero"`
 	LastError string    `json:"last_error,omitempty"`
 	Connected int       `json:"connected_ues"`
+	// Overload is the share of connections, in percent, that the AMF has the gNB refuse.
+	Overload int `json:"overload,omitempty"`
 	// Unheard are downlink packets for UEs that have left without a word.
 	Unheard   uint64    `json:"downlink_unheard,omitempty"`
 	Behaviour Behaviour `json:"behaviour,omitzero"`
@@ -207,7 +210,7 @@ func (g *GNB) setup(conn n2.Conn, address string) (retained bool, err error) {
 		if g.dead != nil {
 			return false, ErrDead
 		}
-		g.n2 = conn
+		g.n2, g.overload, g.status.Overload = conn, overload{}, 0
 		g.status.State, g.status.AMF, g.status.Since = "connected", address, time.Now()
 		g.status.NGSetups++
 		g.status.LastError = ""
@@ -316,6 +319,10 @@ func (g *GNB) Connect(ue UE, nas []byte, cause uint8, tmsi *uenas.TMSI) (*Connec
 	if g.n2 == nil {
 		g.mu.Unlock()
 		return nil, ErrNoN2
+	}
+	if g.overload.refuses(cause) {
+		g.mu.Unlock()
+		return nil, ErrOverload
 	}
 	c := g.addConnection(ue, -1)
 	g.mu.Unlock()

@@ -97,7 +97,11 @@ func (g *GNB) handle(conn n2.Conn, m any) {
 		cause := n2.CauseText(n2.Find[ngapType.Cause](m.ProtocolIEs.List))
 		g.log.Warn("NGAP error indication", "cause", cause)
 		g.setError(fmt.Errorf("error indication from the AMF: %s", cause))
-	case *ngapType.AMFStatusIndication, *ngapType.OverloadStart, *ngapType.OverloadStop:
+	case *ngapType.OverloadStart:
+		g.overloadStart(m)
+	case *ngapType.OverloadStop:
+		g.overloadIs(overload{})
+	case *ngapType.AMFStatusIndication:
 		g.log.Info("NGAP message noted", "type", fmt.Sprintf("%T", m))
 	default:
 		g.log.Warn("NGAP message not handled", "type", fmt.Sprintf("%T", m))

@@ -11,7 +11,8 @@ import (
 
 // gNBs hear what changes of the AMF (TS 38.413 8.7.3). What one has heard is in its record, which its terminator keeps, and is looked at again and again: an
 // update that was lost, because the shard has moved just then, or the connection to the terminator, is repeated by whoever has the shard then. The shard that
-// does all that concerns the gNB tells it, since that one hears the answer, and only it writes the record.
+// does all that concerns the gNB tells it, since that one hears the answer, and only it writes the record. With the same look they hear how much of what comes
+// is too much for that shard, which has an even share of all strangers.
 
 // announceEvery is how often gNBs are looked at.
 const announceEvery = 2 * time.Second
@@ -30,6 +31,8 @@ func (r *Runner) announceOn() {
 	if r.stopped {
 		return
 	}
+	r.overload.Look(r.came, r.tooMany)
+	r.came, r.tooMany = 0, 0
 	r.announce()
 	r.w.After(announceEvery, r.announceOn)
 }
@@ -52,8 +55,22 @@ func (r *Runner) announce() {
 		}
 		if r.settingUp[a] == 0 { // else it hears of the AMF by the answer, whatever it was told before, and of what has changed since with the next look
 			r.announceTo(at, g)
+			r.overloadTo(at)
 		}
 	}
+}
+
+// overloadTo tells a gNB what share of its UEs to refuse (TS 38.413 8.7.7, 8.7.8), where its terminator says that it was asked for another one. The gNB says nothing
+// to that. What it was told is noted behind it on the same connection: where that is lost, both are, and it hears it with the next look.
+func (r *Runner) overloadTo(at record.Attachment) {
+	noted, is := r.w.GNB(at.Terminator, at.Association), r.gnb(at)
+	if noted == nil || noted.Reduction == r.overload.Reduction {
+		return
+	}
+	r.effects(nil, []procedure.Effect{procedure.Send{To: at, Message: r.overload.Request()}})
+	told := *is
+	told.Reduction = r.overload.Reduction
+	r.rememberGNB(at, &told)
 }
 
 // announceTo a gNB. Before it may have heard another thing, its record says that nobody knows what it has heard.

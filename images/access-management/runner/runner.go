@@ -32,6 +32,8 @@ type Runner struct {
 	made           uint64 // UEs in memory, in this life
 	strangers      int
 	mostStrangers  int
+	came, tooMany  int // strangers since the last look, and those of them who were told to come later
+	overload       procedure.Overload
 	numbers        numbers
 	starved        []*ue // wait for numbers
 	stopped        bool
@@ -132,6 +134,9 @@ func (r *Runner) Away() bool { return r.silent >= mostSilent }
 
 // UEs in memory, and those of them that have not shown who they are.
 func (r *Runner) UEs() (all, strangers int) { return r.cache.size, r.strangers }
+
+// Reduction is the share of UEs that gNBs are asked to refuse, in percent.
+func (r *Runner) Reduction() uint8 { return r.overload.Reduction }
 
 // heard notes whether the store has answered.
 func (r *Runner) heard(err error) {

@@ -107,9 +107,13 @@ func (r *Runner) remember(key string) *ue {
 // stranger is a UE of which nothing is known.
 func (r *Runner) stranger(q queued) {
 	u := &ue{number: r.next(), fresh: true, queue: []queued{q}}
-	if i, first := q.Event.(procedure.Initial); first && r.strangers >= r.mostStrangers {
-		i.Storm = true
-		u.queue[0].Event = i
+	if i, first := q.Event.(procedure.Initial); first {
+		r.came++
+		if r.strangers >= r.mostStrangers {
+			r.tooMany++
+			i.Storm = true
+			u.queue[0].Event = i
+		}
 	}
 	r.strangers++
 	r.cache.use(u)

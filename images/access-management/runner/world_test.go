@@ -68,6 +68,10 @@ type network struct {
 	reads int
 	// gaveUp: those of tokens up to that one wait no more.
 	gaveUp procedure.Token
+	// cut: what is posted is lost.
+	cut bool
+	// strangers of each shard, at most; 0: as configured where nothing is said.
+	strangers int
 	// step is called before anything leaves a holder, and before it writes.
 	step func(*holder)
 }
@@ -138,6 +142,7 @@ func (n *network) hold(shard uint16) *holder {
 	n.holders[h.id] = h
 	h.runner = New(Config{
 		World: h, Log: slog.New(slog.DiscardHandler), Shard: shard, ShardName: shardName, Lease: lease, Sealer: n.sealer, Keys: n.keys, Writer: lease.Epoch<<8 | uint64(shard),
+		Strangers: n.strangers,
 	})
 	h.runner.Start()
 	n.term.WorkerCame(h.id)
@@ -285,7 +290,7 @@ func (s noting) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore
 
 func (h *holder) Post(_ string, f link.Frame) {
 	h.step(h)
-	if h.dead {
+	if h.dead || h.cut {
 		return
 	}
 	switch f := f.(type) {
@@ -458,6 +463,7 @@ type phone struct {
 	silent bool
 	// announced are AMF Configuration Updates, in their order, which the gNB refuses.
 	announced       []*n2.AMFConfigurationUpdate
+	reductions      []uint8 // that it was asked for; 0: the overload is over
 	refuses         bool
 	ran             uint32
 	amf             n2.AMFUEID
@@ -537,6 +543,12 @@ func (p *phone) take(b []byte) {
 	update, announced := m.(*n2.AMFConfigurationUpdate)
 	if announced {
 		p.announced = append(p.announced, update)
+	}
+	switch m := m.(type) {
+	case *n2.OverloadStart:
+		p.reductions = append(p.reductions, m.Reduction)
+	case *n2.OverloadStop:
+		p.reductions = append(p.reductions, 0)
 	}
 	if p.silent {
 		return

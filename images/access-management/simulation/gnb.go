@@ -294,7 +294,7 @@ func (g *gnb) take(stream uint16, b []byte) {
 		}
 		g.amf = m.Name
 		g.put(&n2.AMFConfigurationUpdateAcknowledge{})
-	case *n2.NGResetAcknowledge, *n2.RANConfigurationUpdateAcknowledge, *n2.AMFStatusIndication:
+	case *n2.NGResetAcknowledge, *n2.RANConfigurationUpdateAcknowledge, *n2.AMFStatusIndication, *n2.OverloadStart, *n2.OverloadStop:
 	case *n2.UEContextReleaseCommand:
 		if m.RAN != nil {
 			g.releaseCommand(m)

@@ -28,7 +28,7 @@ type measures struct {
 }
 
 // shardCounts are what is in memory of a shard that is held.
-type shardCounts struct{ ues, strangers int }
+type shardCounts struct{ ues, strangers, reduction int }
 
 // The label values of core5g_amf_passed_on_total.
 const (
@@ -128,7 +128,7 @@ func (s *Shard) observe(before runner.Counts) {
 	all, strangers := s.runner.UEs()
 	m.mu.Lock()
 	if !s.closed.Load() {
-		m.counts[s.lease.Shard] = shardCounts{all, strangers}
+		m.counts[s.lease.Shard] = shardCounts{all, strangers, int(s.runner.Reduction())}
 	}
 	m.mu.Unlock()
 	s.After(observeEvery, func() { s.observe(now) })
@@ -152,13 +152,15 @@ var (
 	heldDesc   = prometheus.NewDesc("core5g_amf_shard_held", "1 for a shard that the pod holds and serves, else 0.", []string{"shard"}, nil)
 	uesDesc    = prometheus.NewDesc("core5g_amf_ues_in_memory",
 		"UEs of a shard that are in memory, and those of them that have not shown who they are (strangers); the session store has all others.", []string{"shard", "known"}, nil)
+	reductionDesc = prometheus.NewDesc("core5g_amf_overload_reduction_percent",
+		"The share of UEs that gNBs are asked to refuse (Overload Start, TS 38.413 8.7.7), since more come than a shard can look at.", []string{"shard"}, nil)
 	gnbsDesc  = prometheus.NewDesc("core5g_amf_gnbs", "gNBs that have been set up, as this pod knows by its connections to N2 terminators.", nil, nil)
 	linksDesc = prometheus.NewDesc("core5g_amf_links", "Connections to N2 terminators.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{registeredDesc, slicesDesc, heldDesc, uesDesc, gnbsDesc, linksDesc} {
+	for _, d := range []*prometheus.Desc{registeredDesc, slicesDesc, heldDesc, uesDesc, reductionDesc, gnbsDesc, linksDesc} {
 		out <- d
 	}
 }
@@ -180,6 +182,7 @@ func (c gauges) Collect(out chan<- prometheus.Metric) {
 		set(heldDesc, 1, name)
 		set(uesDesc, x.ues-x.strangers, name, "yes")
 		set(uesDesc, x.strangers, name, "no")
+		set(reductionDesc, x.reduction, name)
 	}
 	all := census{slices: map[string]int{}}
 	for _, name := range c.pod.slices() {

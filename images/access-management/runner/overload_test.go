@@ -1,0 +1,94 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/n2"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// crowd: so many UEs register at once, and do not show who they are.
+func (n *network) crowd(ues int) {
+	for range ues {
+		n.phone.register()
+	}
+	n.settle()
+}
+
+// More come than a shard can have strangers: gNBs are asked to refuse some, until it is over, whoever has the shard by then.
+func TestOverloadIsTold(t *testing.T) {
+	wants := func(t *testing.T, n *network, want ...uint8) {
+		t.Helper()
+		if diff := cmp.Diff(want, n.phone.reductions); diff != "" {
+			t.Errorf("the gNB was asked for (-want +is):\n%s", diff)
+		}
+		n.phone.reductions = nil
+		if len(want) > 0 && n.nodes[gnbAt].Reduction != want[len(want)-1] {
+			t.Errorf("its record says %d %%", n.nodes[gnbAt].Reduction)
+		}
+	}
+	// looks of a shard that has room for four.
+	looks := func(n *network, times int) { n.pass(time.Duration(times) * announceEvery) }
+	begin := func(t *testing.T, shard uint16, come int) (*network, *holder) {
+		t.Helper()
+		n := newNetwork(t)
+		n.strangers, n.manual = 4, true
+		h := n.hold(shard)
+		looks(n, 1)
+		n.crowd(come)
+		return n, h
+	}
+	t.Run("as many as there is room for", func(t *testing.T) {
+		n, _ := begin(t, 1, 4)
+		looks(n, 1)
+		wants(t, n)
+	})
+	t.Run("twice as many, and then nobody", func(t *testing.T) {
+		n, _ := begin(t, 1, 8)
+		looks(n, 1)
+		wants(t, n, 50)
+		looks(n, 4)
+		wants(t, n)
+		looks(n, 11)
+		wants(t, n, 20, 10, 0)
+		looks(n, 30)
+		wants(t, n)
+	})
+	t.Run("the holder dies: the next one takes it back", func(t *testing.T) {
+		n, h := begin(t, 1, 8)
+		looks(n, 1)
+		wants(t, n, 50)
+		h.die()
+		n.hold(1)
+		looks(n, 1)
+		wants(t, n, 0)
+	})
+	t.Run("the connection to the terminator is lost just then: it is told with the next look", func(t *testing.T) {
+		n, _ := begin(t, 1, 8)
+		n.cut = true
+		looks(n, 1)
+		wants(t, n)
+		n.cut = false
+		looks(n, 1)
+		wants(t, n, 50)
+	})
+	t.Run("a gNB that sets itself up anew has forgotten it, and hears it with the next look", func(t *testing.T) {
+		n, _ := begin(t, 1, 8)
+		looks(n, 1)
+		wants(t, n, 50)
+		plmn, _ := n2.MakePLMN("208", "93")
+		n.phone.says(&n2.NGSetupRequest{
+			Node: n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}, DRX: n2.DRX128,
+			TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
+		})
+		looks(n, 2)
+		wants(t, n, 50)
+	})
+	t.Run("a shard tells those gNBs alone that it leads", func(t *testing.T) {
+		n, _ := begin(t, 2, 8)
+		looks(n, 3)
+		wants(t, n)
+	})
+}
