@@ -177,9 +177,12 @@ bench-upf bench-n4 bench-qos test-upf fuzz:
 	@$(MAKE) --no-print-directory -C upf $@
 
 # The control plane as it is shipped, each function a process, with simulated gNBs and UEs: how long they wait, and what each function takes for it.
-# ON=cluster: so many UEs register at once at the core of `make up`, which may have CONTROL_PLANE=Free5GC.
-bench-core:
-ifeq ($(ON)$(CASE),clusterstart)
+# ON=cluster: so many UEs register at once at the core of `make up`, which may have CONTROL_PLANE=Free5GC; LAYOUT=Distributed,Fused,Free5GC: its phone starts, and UEs
+# register, in one after the other, ROUNDS= times.
+bench-core: $(if $(filter cluster,$(ON)),$(if $(findstring Fused,$(LAYOUT)),fused) $(if $(findstring Free5GC,$(LAYOUT)),free5gc))
+ifeq ($(ON)$(if $(LAYOUT),compared),clustercompared)
+	@$(GO) run ./e2e/cmd/storm compare -layouts $(LAYOUT) $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(RUNS),-starts $(RUNS)) $(if $(UES),-ues $(UES))
+else ifeq ($(ON)$(CASE),clusterstart)
 	@$(GO) run ./e2e/cmd/storm start -n $(or $(RUNS),20)
 else ifeq ($(ON),cluster)
 	@$(GO) run ./e2e/cmd/storm ues -n $(or $(UES),100)

@@ -28,20 +28,17 @@ const (
 	patience = 2 * time.Minute
 )
 
-// serving is whose AMF and SMF the core has, and in how many programs.
-type serving struct{ plane, layout string }
-
 var (
 	k *cluster.Cluster
 	// core is what the stories are told with: CONTROL_PLANE and LAYOUT, and for a while what a story changes it to.
-	core = serving{cluster.Core5G, cluster.Distributed}
+	core = cluster.Serving{Plane: cluster.Core5G, Layout: cluster.Distributed}
 )
 
 // ownPlane says that AMF and SMF are core5g's own, of several pods each or of one, and one SMF for all Slices.
-func ownPlane() bool { return core.plane == cluster.Core5G }
+func ownPlane() bool { return core.Plane == cluster.Core5G }
 
 // componentOf names the pods that are a component in the core's layout; "" where it does without.
-func componentOf(component string) string { return cluster.ComponentOf(core.layout, component) }
+func componentOf(component string) string { return cluster.ComponentOf(core.Layout, component) }
 
 func TestMain(m *testing.M) { scene.Main(m, "CORE5G_E2E", run) }
 
@@ -49,10 +46,10 @@ func run(m *testing.M) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var err error
-	if core.plane, err = cluster.ControlPlane(); err != nil {
+	if core.Plane, err = cluster.ControlPlane(); err != nil {
 		return 0, err
 	}
-	if core.layout, err = cluster.Layout(); err != nil {
+	if core.Layout, err = cluster.Layout(); err != nil {
 		return 0, err
 	}
 	if k, err = cluster.Open(ctx); err != nil {
@@ -151,7 +148,7 @@ func smfOf(t *testing.T, ctx context.Context, slice string) string {
 func amfOf(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	components := []string{"amf"}
-	if ownPlane() && core.layout == cluster.Distributed {
+	if ownPlane() && core.Layout == cluster.Distributed {
 		components = append(components, "amf-n2")
 	}
 	var runs []string

@@ -58,14 +58,14 @@ func TestEveryFunctionRuns(t *testing.T) {
 func TestNoOtherFunctionRuns(t *testing.T) {
 	ctx := story(t, 3*time.Minute)
 	without := []string{"control-plane"}
-	if core.layout == cluster.Fused {
+	if core.Layout == cluster.Fused {
 		without = []string{"amf", "amf-n2", "smf", "nrf", "pcf", "chf", "database", "subscriber-data"}
 	}
 	selector := "app.kubernetes.io/component in (" + strings.Join(without, ",") + ")"
 	check(t, cluster.Eventually(ctx, patience, func() error {
 		left, err := k.Run(ctx, "get", "deployments,pods,networkpolicies,configmaps", "-l", selector, "-o", "name")
 		if err == nil && left != "" {
-			err = fmt.Errorf("layout %s has %s", core.layout, strings.Join(strings.Fields(left), " "))
+			err = fmt.Errorf("layout %s has %s", core.Layout, strings.Join(strings.Fields(left), " "))
 		}
 		return err
 	}))

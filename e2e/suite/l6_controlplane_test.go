@@ -2,10 +2,7 @@ package suite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,78 +11,15 @@ import (
 )
 
 // chooseServing has the core served by the wanted AMF and SMF in the wanted layout, as who installed the chart would, and waits until every Slice is.
-func chooseServing(t *testing.T, ctx context.Context, wanted serving) {
+func chooseServing(t *testing.T, ctx context.Context, wanted cluster.Serving) {
 	t.Helper()
-	now, err := k.Run(ctx, "get", "core5g/core5g", "-o", "jsonpath={.spec.controlPlane} {.spec.layout}")
-	check(t, err)
-	if now != wanted.plane+" "+wanted.layout {
-		args := []string{"upgrade", cluster.Release, "charts/core5g", "--reset-values", "--wait", "--timeout", "4m", "--values", servingValues(t, ctx, wanted)}
-		if pods := cluster.PodNetwork(); pods != "" {
-			args = append(args, "--set", "upf.spec.n4.controlPlaneSubnets={"+pods+"}")
-		}
-		_, err = k.HelmRun(ctx, args...)
-		check(t, err)
-	}
-	// The Slices' conditions are of the SMF before, until the operator has seen the core: so are pods.
-	smf, amf := "core5g.dev/slice", "!core5g.dev/access-management"
-	if wanted.plane == cluster.Core5G {
-		smf, amf = "core5g.dev/session-management=core", "core5g.dev/access-management"
-	}
-	aloneAre(t, ctx, wanted, "smf", smf)
-	aloneAre(t, ctx, wanted, "amf", amf)
-	for _, object := range []string{"core5g/core5g", "upfinstance/" + upfInstance, "slice/" + firstSlice} {
-		check(t, k.WaitCondition(ctx, object, "Ready", 3*time.Minute))
-	}
-}
-
-// aloneAre waits until all pods of the component, in whatever layout, are those of the wanted one with these labels, and ready.
-func aloneAre(t *testing.T, ctx context.Context, wanted serving, component, labels string) {
-	t.Helper()
-	everywhere := fmt.Sprintf("app.kubernetes.io/component in (%s,%s)", component, cluster.ComponentOf(cluster.Fused, component))
-	selector := "app.kubernetes.io/component=" + cluster.ComponentOf(wanted.layout, component) + "," + labels
-	check(t, cluster.Eventually(ctx, 4*time.Minute, func() error {
-		all, err := k.Pods(ctx, everywhere)
-		if err != nil {
-			return err
-		}
-		found, err := k.Pods(ctx, selector)
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 || len(found) != len(all) {
-			return fmt.Errorf("%d pods with %s, %d of them with %s: want all, and one at least", len(all), everywhere, len(found), selector)
-		}
-		for _, pod := range found {
-			if !pod.Ready() {
-				return fmt.Errorf("pod %s is not ready", pod.Metadata.Name)
-			}
-		}
-		return nil
-	}))
-}
-
-// servingValues is a file with the release's values and the wanted AMF and SMF, in the wanted layout.
-func servingValues(t *testing.T, ctx context.Context, wanted serving) string {
-	t.Helper()
-	said, err := k.HelmRun(ctx, "get", "values", cluster.Release, "--output", "json")
-	check(t, err)
-	values := map[string]any{}
-	check(t, json.Unmarshal([]byte(said), &values))
-	if values == nil { // the release has none of its own
-		values = map[string]any{}
-	}
-	cluster.ControlPlaneValues(values, wanted.plane, wanted.layout)
-	text, err := json.Marshal(values)
-	check(t, err)
-	file := filepath.Join(t.TempDir(), "values.json")
-	check(t, os.WriteFile(file, text, 0o600))
-	return file
+	check(t, k.Serve(ctx, wanted, "upfinstance/"+upfInstance, "slice/"+firstSlice))
 }
 
 // otherPlane tells the stories of f with the wanted AMF and SMF, and goes back where the others are told without them.
 func otherPlane(t *testing.T, ctx context.Context, want string, f func()) {
 	t.Helper()
-	if core.plane == want {
+	if core.Plane == want {
 		f()
 		return
 	}
@@ -97,14 +31,14 @@ func otherPlane(t *testing.T, ctx context.Context, want string, f func()) {
 		t.Errorf("the change says\n%s\nwant a warning that UEs register anew", said)
 	}
 	before := core
-	servedBy(t, ctx, serving{plane: want, layout: cluster.Distributed}, f)
-	if before.plane == cluster.Free5GC {
+	servedBy(t, ctx, cluster.Serving{Plane: want, Layout: cluster.Distributed}, f)
+	if before.Plane == cluster.Free5GC {
 		forgetStore(t, ctx)
 	}
 }
 
 // servedBy tells the stories of f with the core served so, and goes back.
-func servedBy(t *testing.T, ctx context.Context, wanted serving, f func()) {
+func servedBy(t *testing.T, ctx context.Context, wanted cluster.Serving, f func()) {
 	t.Helper()
 	before := core
 	defer func() {

@@ -31,7 +31,7 @@ func TestPodsDeletedUnderTraffic(t *testing.T) {
 	if ownPlane() {
 		tests = append(tests, death{"session-store", true})
 	}
-	if core.layout == cluster.Fused {
+	if core.Layout == cluster.Fused {
 		tests = append(tests, death{"control-plane", false}) // which gNBs are connected to
 	}
 	for _, tt := range tests {

@@ -53,7 +53,7 @@ func tellInTurn(t *testing.T, chapters []chapter) {
 
 // deaths of what serves UEs and keeps them, in the core's layout.
 func deaths(ctx context.Context) []chapter {
-	if core.layout == cluster.Fused {
+	if core.Layout == cluster.Fused {
 		return []chapter{
 			{"the session store's pod is killed", func(t *testing.T) { killed(t, ctx, "session-store", 1) }},
 			{"the control plane's pod is killed", func(t *testing.T) { killed(t, ctx, "control-plane", 1) }},
@@ -79,16 +79,16 @@ func TestLayoutChangesUnderTraffic(t *testing.T) {
 	_ = k.RAN(ctx, nil, "release", "--ue", firstPhone, "--session", "2")
 	before := attached(t, ctx, firstPhone)
 	check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
-	other := serving{cluster.Core5G, cluster.Fused}
-	if core.layout == cluster.Fused {
-		other.layout = cluster.Distributed
+	other := cluster.Serving{Plane: cluster.Core5G, Layout: cluster.Fused}
+	if core.Layout == cluster.Fused {
+		other.Layout = cluster.Distributed
 	}
 	servedBy(t, ctx, other, func() {
 		tellInTurn(t, []chapter{
 			{"what the other layout does without goes", TestNoOtherFunctionRuns},
 			{"the UE is known", func(t *testing.T) { sameUE(t, before, attached(t, ctx, firstPhone)) }},
 			{"AMF and SMF are killed", func(t *testing.T) {
-				if core.layout == cluster.Fused {
+				if core.Layout == cluster.Fused {
 					killed(t, ctx, "control-plane", 1)
 				} else {
 					killed(t, ctx, "smf,amf,"+withN2, 3+cluster.AMFWorkers)

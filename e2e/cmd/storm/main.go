@@ -10,6 +10,10 @@
 // and the phone, off and on until its first ping is answered:
 //
 //	storm start -n 20
+//
+// and both, with the core in one layout after the other:
+//
+//	storm compare -layouts Distributed,Fused,Free5GC -rounds 2 -starts 20 -ues 200
 package main
 
 import (
@@ -20,6 +24,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,7 +43,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say what: storm gtpu, storm pfcp, storm ues, or storm start")
+		return errors.New("say what: storm gtpu, storm pfcp, storm ues, storm start, or storm compare")
 	}
 	f := flag.NewFlagSet("storm "+args[0], flag.ContinueOnError)
 	if args[0] == "ues" {
@@ -64,6 +69,23 @@ func run(ctx context.Context, args []string) error {
 		}
 		return storm.Start(ctx, k, *n, os.Stdout)
 	}
+	if args[0] == "compare" {
+		layouts := f.String("layouts", "Distributed,Fused,Free5GC", "which, in that order; AMF and SMF of Free5GC are free5GC's")
+		c := storm.Comparison{}
+		f.IntVar(&c.Rounds, "rounds", 2, "how often each, in turns")
+		f.IntVar(&c.Starts, "starts", 20, "how often the phone starts in each; 0: not at all")
+		f.IntVar(&c.UEs, "ues", 200, "UEs that register at once in each; 0: none")
+		f.DurationVar(&c.Limit, "limit", 10*time.Minute, "how long to wait for the last of them")
+		if err := f.Parse(args[1:]); err != nil {
+			return err
+		}
+		c.Layouts = strings.Split(*layouts, ",")
+		k, err := cluster.Open(ctx)
+		if err != nil {
+			return err
+		}
+		return storm.Compare(ctx, k, c, os.Stdout)
+	}
 	upf := address(f, "upf", "address of the UPF: on N3 for gtpu, on N4 for pfcp")
 	switch args[0] {
 	case "gtpu":
@@ -81,7 +103,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *nonsense)
 	default:
-		return fmt.Errorf("%q is none of gtpu, pfcp, ues and start", args[0])
+		return fmt.Errorf("%q is none of gtpu, pfcp, ues, start and compare", args[0])
 	}
 }
 
