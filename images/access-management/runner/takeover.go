@@ -187,14 +187,36 @@ const givenFor = 10 * time.Second
 // given up just now.
 func (r *Runner) given(u *ue) bool { return u.key != "" && r.w.Now().Before(r.gave[u.key]) }
 
-// notOurs is an event for a UE that was given up. Access networks have been told to let go of it; requests come again.
-func (r *Runner) notOurs(q queued) {
+// notOurs is an event for a UE that was given up. Access networks have been told to let go of it; requests are passed on to its taker, once that has written it,
+// and come again before.
+func (r *Runner) notOurs(u *ue, q queued) {
 	switch q.Event.(type) {
 	case procedure.Initial, procedure.FromAccess:
 		r.unknown(q)
-	default:
-		r.decline(q, errGiven)
+		return
 	}
+	if procedure.From(q.Event) == 0 {
+		r.decline(q, errGiven)
+		return
+	}
+	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
+		found, err := store.Read(ctx, u.key)
+		return func() {
+			r.heard(err)
+			var is stored
+			if err == nil {
+				is, err = r.decode(found)
+			}
+			switch {
+			case !r.may():
+			case err != nil || is.record.Shard == r.shard:
+				r.decline(q, errGiven)
+			default:
+				r.w.Pass(is.record.Shard, u.key, q.Event)
+				r.finish(q)
+			}
+		}
+	})
 }
 
 // untime takes away what is due, and in the midst of, here of a UE that is another shard's: a holder before has died between giving it up and hearing that

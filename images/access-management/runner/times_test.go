@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -165,6 +166,32 @@ func TestAGiftThatNobodyTakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is asked of a UE that was given up is told to come again until somebody has taken the UE, and is passed on to who has.
+func TestRequestsOfAGift(t *testing.T) {
+	n, h := registered(t)
+	asks := func(want string) {
+		t.Helper()
+		n.noted = nil
+		h.do(func() { h.runner.Deliver(supi, procedure.Locate{From: 9}) })
+		n.settle()
+		if !slices.Contains(n.noted, want) || len(n.noted) != 1 {
+			t.Errorf("noted are %q, want %q", n.noted, want)
+		}
+	}
+	h.do(func() { h.runner.GiveUp(record.Key(supi), func([]byte, error) {}) })
+	n.settle()
+	asks("reply to 9: Failed")
+	n.hold(2)
+	n.phone.register()
+	n.settle()
+	if rec := n.kept(); rec.Shard != 2 {
+		t.Fatalf("the UE is shard %d's", rec.Shard)
+	}
+	asks("pass procedure.Locate to 2")
+	n.pass(givenFor)
+	asks("pass procedure.Locate to 2")
 }
 
 // What is due, or under way, of a UE that is not there is looked at once: a program that does not know procedure.DueGiven has taken the UE, and the UE has

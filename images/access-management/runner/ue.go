@@ -383,7 +383,7 @@ func (r *Runner) pump(u *ue) {
 		case r.given(u) && u.queue[0].op == nil:
 			q := u.queue[0]
 			u.queue = u.queue[1:]
-			r.notOurs(q)
+			r.notOurs(u, q)
 			continue
 		case u.opened && !r.given(u):
 			r.takeUp(u)

@@ -55,9 +55,16 @@ func (r requests) askNamed(ctx context.Context, ue string, event func(procedure.
 	}
 	s := r.pod.shard(record.ShardOfTMSI(tmsi))
 	if s == nil {
-		return nil, errMoves
+		return nil, r.pod.movesTo(ctx, record.ShardOfTMSI(tmsi))
 	}
-	return r.askShard(ctx, s, func(t procedure.Token) { s.runner.DeliverTo(tmsi, event(t)) })
+	body, err := r.askShard(ctx, s, func(t procedure.Token) { s.runner.DeliverTo(tmsi, event(t)) })
+	if to, is := body.(moved); is {
+		if r.pod.shard(to.shard) == nil { // where the 5G-GUTI would lead back from
+			return nil, errMoves
+		}
+		return r.ask(ctx, to.supi, event)
+	}
+	return body, err
 }
 
 // TransferContext implements namf.Contexts: steps 4 and 5 of TS 23.502 4.2.2.2.2.

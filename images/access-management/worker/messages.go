@@ -96,6 +96,9 @@ const unnamedCause = "5GMM cause "
 // Handled implements runner.World.
 func (s *Shard) Handled(h runner.Handled) {
 	s.pod.measures.messages.count(h.Output.NAS)
+	if _, is := h.Event.(procedure.Named); is && h.SUPI != "" { // what this pod remembers may be of another shard
+		s.pod.hints.correct(h.SUPI, s.number)
+	}
 	s.trace(h)
 	for _, r := range h.Output.Ended {
 		s.refusals.tell(s, r)

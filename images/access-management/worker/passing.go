@@ -20,9 +20,21 @@ import (
 	"core5g.dev/core5g/images/nf/sbi"
 )
 
-// headerPassed marks a request that a pod has passed on: it goes no further, so that two pods that each believe the other to hold a shard do not send it
-// around.
+// A request about a UE comes to any pod. Where it belongs is found out on the way:
+//
+//	passing       what this pod remembers of the UE (hints), or the store says, names the shard; another pod's gets it
+//	holder        here it goes to that shard. A request that was passed on, to a shard that is not here, was by what another pod remembers: the store says
+//	Runner        has the UE, or has found it to be another shard's (Pass): an operation that hears so answers nothing (sbi.ErrUnserved), and the
+//	              request, of which nothing was done, goes on to the pod that holds that one
+//
+// So who asks has one answer, and need not ask again, unless nobody is known to hold the shard. A request says how many have passed it on, mostPassing at
+// most: pods that each believe another to have the UE do not send it around.
+
+// headerPassed is how often a request was passed on; in an answer, that it has come from further away, so that who passed it on remembers the UE wrong.
 const headerPassed = "Core5g-Passed-On"
+
+// mostPassing: by what a pod remembers, by what the store says, and once more for a UE, or a lease, that has moved meanwhile.
+const mostPassing = 3
 
 // What pods ask of each other: to give a UE up, to go on with an event, and whether they live.
 const (
@@ -84,46 +96,89 @@ func ueIn(r *http.Request) string {
 			SUPI string `json:"supi"`
 		} `json:"subscription"`
 	}
-	if json.Unmarshal(peek(r), &body) != nil { // who answers says what is wrong
+	if text, _ := peek(r); json.Unmarshal(text, &body) != nil { // who answers says what is wrong
 		return ""
 	}
 	return body.Subscription.SUPI
 }
 
-// peek reads the content of a request, and puts it back; nil where it cannot be read, which who answers finds, too.
-func peek(r *http.Request) []byte {
+// peek reads the content of a request, and puts it back; nil where it cannot be read, which who answers finds, too. Of one that is too large, which it is for
+// who answers, too, it is not the whole.
+func peek(r *http.Request) (text []byte, whole bool) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, mostPassed))
 	r.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	return text
+	return text, len(text) < mostPassed
 }
 
 // passing hands requests about a UE, or a subscription to the AMF's status, to the pod that holds its shard.
 func (p *Pod) passing(here http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(headerPassed) != "" || p.Passing.Root == nil {
+		passed := passedBy(r)
+		if p.Passing.Root == nil || passed >= mostPassing {
 			here.ServeHTTP(w, r)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
-		n, supi := p.shardIn(ctx, r)
-		if n == 0 { // who answers says why
+		r = r.WithContext(ctx)
+		if passed == 0 {
+			n, supi := p.shardIn(ctx, r)
+			if root, holder := p.elsewhere(n); n != 0 && root != nil {
+				p.passOn(w, r, supi, holder, root)
+				return
+			}
+		}
+		content, whole := peek(r)
+		if !whole { // it is too large, or cannot be read: who answers says so
 			here.ServeHTTP(w, r)
 			return
 		}
-		root, holder := p.elsewhere(n)
-		if root == nil {
-			here.ServeHTTP(w, r)
-			return
+		var way journey
+		here.ServeHTTP(w, r.WithContext(context.WithValue(ctx, journeyOf{}, &way)))
+		if way.root != nil {
+			r.Body = io.NopCloser(bytes.NewReader(content))
+			p.passOn(w, r, ueIn(r), way.holder, way.root)
 		}
-		p.passOn(w, r.WithContext(ctx), supi, holder, root)
 	})
+}
+
+// passedBy is how many pods have passed a request on. Programs before this one write 1, whatever it is.
+func passedBy(r *http.Request) int {
+	text := r.Header.Get(headerPassed)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return mostPassing
+	}
+	return n
+}
+
+// journey of a request that has come here: where it goes on, once that has been found out.
+type journey struct {
+	root   *url.URL
+	holder string
+}
+
+// journeyOf the request of a context; there is none of one that goes no further.
+type journeyOf struct{}
+
+// movesTo a shard that is not here: the request goes on to its holder, or where nobody is known, or it has gone far enough, who asks asks again.
+func (p *Pod) movesTo(ctx context.Context, n uint16) error {
+	way, _ := ctx.Value(journeyOf{}).(*journey)
+	root, holder := p.elsewhere(n)
+	if way == nil || root == nil {
+		return errMoves
+	}
+	way.root, way.holder = root, holder
+	return sbi.ErrUnserved
 }
 
 // shardIn is that of what a request is about, and the UE's SUPI where it is about one; 0: it is about nothing that is there.
@@ -143,16 +198,20 @@ func (p *Pod) shardIn(ctx context.Context, r *http.Request) (n uint16, supi stri
 }
 
 func (p *Pod) passOn(w http.ResponseWriter, r *http.Request, supi, holder string, root *url.URL) {
+	passed := passedBy(r)
 	proxy := httputil.ReverseProxy{
 		Transport: p.Passing.Transport, ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(out *httputil.ProxyRequest) {
 			out.SetURL(root)
 			out.Out.Host = out.In.Host // Locations are told by what the caller knows us as
-			out.Out.Header.Set(headerPassed, "1")
+			out.Out.Header.Set(headerPassed, strconv.Itoa(passed+1))
 		},
 		ModifyResponse: func(answer *http.Response) error {
-			if answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusNotFound {
-				p.hints.drop(supi) // it may be another shard's
+			if answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusNotFound || answer.Header.Get(headerPassed) != "" {
+				p.hints.drop(supi) // it may be another shard's, or is
+			}
+			if answer.Header.Del(headerPassed); passed > 0 {
+				answer.Header.Set(headerPassed, "1")
 			}
 			p.measures.passed.WithLabelValues(passedRequest, passedDone).Inc()
 			return nil
@@ -277,17 +336,21 @@ func (p *Pod) serveGiveUp(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(capability)
 }
 
-// Pass implements runner.World. Who waits for an answer asks again; what nobody waits for goes on.
+// moved is the answer to what was asked of a shard that has found the UE to be another one's.
+type moved struct {
+	supi  string
+	shard uint16
+}
+
+// Pass implements runner.World. What somebody waits for goes on by who asked the runner (requests.ask).
 func (s *Shard) Pass(shard uint16, key string, e procedure.Event) {
 	p, supi := s.pod, strings.TrimPrefix(key, record.Key(""))
 	p.hints.add(supi, shard)
-	if here := p.shard(shard); here != nil && here.loop.Post(func() { here.runner.Deliver(supi, e) }) {
+	if from := procedure.From(e); from != 0 {
+		p.tokens.Answer(from, moved{supi, shard})
 		return
 	}
-	if from := procedure.From(e); from != 0 {
-		p.tokens.Answer(from, procedure.Failed{
-			Status: errMoves.Cause.Status(), Cause: string(errMoves.Cause), Detail: errMoves.Detail, RetryAfter: int(errMoves.RetryAfter / time.Second),
-		})
+	if here := p.shard(shard); here != nil && here.loop.Post(func() { here.runner.Deliver(supi, e) }) {
 		return
 	}
 	body := passedEvent{}
@@ -358,6 +421,15 @@ func (h *hints) add(supi string, shard uint16) {
 		h.shards = map[string]uint16{}
 	}
 	h.shards[supi] = shard
+}
+
+// correct what is remembered of a UE.
+func (h *hints) correct(supi string, shard uint16) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, is := h.shards[supi]; is {
+		h.shards[supi] = shard
+	}
 }
 
 func (h *hints) drop(supi string) {

@@ -1,14 +1,22 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/runner"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/sessionstore"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 func TestOnlyPodsAskWhatPodsAskOfEachOther(t *testing.T) {
@@ -41,18 +49,11 @@ func TestOnlyPodsAskWhatPodsAskOfEachOther(t *testing.T) {
 func TestAUEIsFoundInTheShardThatItHasComeTo(t *testing.T) {
 	const supi = "imsi-208930000000001"
 	p := podAt(t, func() []string { return nil })
-	octets, err := (&record.UE{SUPI: supi, Shard: 1, Phase: record.Registered}).Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
 	lease, err := p.Store.Acquire(t.Context(), p.name(1), p.Holder, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := record.Key(supi)
-	if err := p.Store.Commit(t.Context(), lease, sessionstore.Change{Key: key, Is: sessionstore.Revision{Writer: 1, Count: 1}, Value: p.Sealer.Seal(key, octets)}); err != nil {
-		t.Fatal(err)
-	}
+	p.keeps(t, lease, supi, 1)
 	here := &Shard{pod: p}
 	p.held[1] = here
 	p.hints.add(supi, 2)
@@ -62,5 +63,151 @@ func TestAUEIsFoundInTheShardThatItHasComeTo(t *testing.T) {
 	delete(p.held, 1)
 	if s, err := p.holder(t.Context(), supi); s != nil || !errors.Is(err, errMoves) {
 		t.Errorf("held elsewhere: found in %v: %v", s, err)
+	}
+}
+
+// keeps a UE in the store, which is of that shard.
+func (p *Pod) keeps(t *testing.T, lease sessionstore.Lease, supi string, shard uint16) {
+	t.Helper()
+	octets, err := (&record.UE{SUPI: supi, Shard: shard, Phase: record.Registered, Place: record.Place{PLMN: "20893", TAC: 1}}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := record.Key(supi)
+	if err := p.Store.Commit(t.Context(), lease, sessionstore.Change{Key: key, Is: sessionstore.Revision{Writer: 1, Count: 1}, Value: p.Sealer.Seal(key, octets)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A request about a UE is answered at the first try, whatever the pods that it comes by remember of the UE, and is not sent around.
+func TestARequestComesToWhereTheUEIs(t *testing.T) {
+	first, second, one, two := twoPods(t)
+	if first.Holds(2) {
+		first, second, one, two = second, first, two, one
+	}
+	lease, ok := second.keeper.Lease(second.name(2))
+	if !ok {
+		t.Fatal("the shard is not the second pod's")
+	}
+	// shards that the pods remember of a UE, which is of shard 2, at the second one
+	for sentence, c := range map[string]struct {
+		first, second uint16
+		at            http.Handler
+		passed        int // before it comes to the pod
+		want          int
+		times         float64 // that it is passed on then
+	}{
+		"nobody remembers anything, and it comes to the other pod":    {at: one, want: http.StatusOK, times: 1},
+		"nobody remembers anything, and it comes to the holder":       {at: two, want: http.StatusOK},
+		"the other pod remembers a shard of its own":                  {first: 1, at: one, want: http.StatusOK, times: 1},
+		"the holder remembers a shard of the other pod":               {second: 1, at: two, want: http.StatusOK, times: 2},
+		"both remember a shard of the other pod, it comes to holder":  {first: 1, second: 1, at: two, want: http.StatusOK, times: 2},
+		"both remember a shard of the other pod, it comes to another": {first: 1, second: 1, at: one, want: http.StatusOK, times: 1},
+		"it has been passed on, by what another pod remembers":        {first: 1, at: one, passed: 1, want: http.StatusOK, times: 1},
+		"it has been passed on twice":                                 {second: 1, at: two, passed: 2, want: http.StatusOK},
+		"it has been passed on as often as it may":                    {first: 1, at: one, passed: mostPassing, want: http.StatusServiceUnavailable},
+		"it has been passed on by who says no number":                 {first: 1, at: one, passed: -1, want: http.StatusServiceUnavailable},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			supi := "imsi-20893" + strconv.Itoa(int(1e9+time.Now().UnixNano()%1e9))
+			second.keeps(t, lease, supi, 2)
+			for p, shard := range map[*Pod]uint16{first: c.first, second: c.second} {
+				if shard != 0 {
+					p.hints.add(supi, shard)
+				}
+			}
+			before := passedOn(first) + passedOn(second)
+			locate := func() (int, string) {
+				r, w := httptest.NewRequest(http.MethodPost, "/namf-loc/v1/"+supi+"/provide-loc-info", strings.NewReader(`{"req5gsLoc":true}`)), httptest.NewRecorder()
+				r.Header.Set("Content-Type", "application/json")
+				if c.passed != 0 {
+					r.Header.Set(headerPassed, strconv.Itoa(c.passed))
+				}
+				c.at.ServeHTTP(w, r)
+				if c.passed == 0 && w.Header().Get(headerPassed) != "" {
+					t.Error("who asks is told how its request has come")
+				}
+				return w.Code, w.Body.String()
+			}
+			status, text := locate()
+			if status != c.want || c.want == http.StatusOK && !strings.Contains(text, "000001") {
+				t.Errorf("%d %s, want %d", status, text, c.want)
+			}
+			if got := passedOn(first) + passedOn(second) - before; got != c.times {
+				t.Errorf("it was passed on %v times, want %v", got, c.times)
+			}
+			if c.want != http.StatusOK || c.passed != 0 {
+				return
+			}
+			if status, text := locate(); status != http.StatusOK {
+				t.Errorf("again: %d %s", status, text)
+			}
+			if got := passedOn(first) + passedOn(second) - before - c.times; got > 1 {
+				t.Errorf("the next one was passed on %v times", got)
+			}
+		})
+	}
+}
+
+// passedOn is how many requests a pod has passed on.
+func passedOn(p *Pod) float64 {
+	return testutil.ToFloat64(p.measures.passed.WithLabelValues(passedRequest, passedDone))
+}
+
+// A UE whose shard pods say of each other that they have it is not looked for for ever.
+func TestARequestIsNotSentAround(t *testing.T) {
+	first, second, one, two := twoPods(t)
+	if first.Holds(2) {
+		first, second, one = second, first, two
+	}
+	const supi = "imsi-208930000000077"
+	lease, _ := second.keeper.Lease(second.name(2))
+	second.keeps(t, lease, supi, 2)
+	root := sbitest.Serve(t, one)
+	first.Passing.Root = func(string) string { return root } // whom it asks is always one that does not have it
+	r, w := httptest.NewRequest(http.MethodPost, "/namf-loc/v1/"+supi+"/provide-loc-info", strings.NewReader(`{"req5gsLoc":true}`)), httptest.NewRecorder()
+	r.Header.Set("Content-Type", "application/json")
+	one.ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || w.Header().Get(headerPassed) != "" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if got := passedOn(first); got != mostPassing {
+		t.Errorf("it was passed on %v times, want %d", got, mostPassing)
+	}
+}
+
+// What this pod remembers of a UE is mended by a shard of its own that the UE comes to, and nothing is remembered of UEs that nobody asks for.
+func TestAUEThatComesIsRememberedRight(t *testing.T) {
+	p := podAt(t, func() []string { return nil })
+	s := &Shard{pod: p, number: 2}
+	p.hints.add("imsi-1", 1)
+	for _, supi := range []string{"imsi-1", "imsi-2", ""} {
+		s.Handled(runner.Handled{SUPI: supi, Event: procedure.Named{}, Output: &procedure.Output{}})
+	}
+	if one, two := p.hints.of("imsi-1"), p.hints.of("imsi-2"); one != 2 || two != 0 || len(p.hints.shards) != 1 {
+		t.Errorf("shards %d and %d are remembered", one, two)
+	}
+}
+
+// What was asked of a shard that does not have the UE any more is asked of the one that has, of the same pod.
+func TestAShardThatHasTheUENoMore(t *testing.T) {
+	p := podAt(t, func() []string { return nil })
+	p.Configure(settingsOf("20893"))
+	ctx, cancel := context.WithCancel(t.Context())
+	kept := make(chan struct{})
+	go func() { p.keeper.Run(ctx, p.Store); close(kept) }()
+	t.Cleanup(func() { cancel(); <-kept })
+	awaitsThat(t, "the pod has no shards", func() bool { return p.Holds(1) && p.Holds(2) })
+	lease, _ := p.keeper.Lease(p.name(2))
+	const supi = "imsi-208930000000001"
+	p.keeps(t, lease, supi, 2)
+	p.hints.add(supi, 1)
+	placed, err := requests{p}.place(t.Context(), supi, false)
+	if err != nil || placed.Place.TAC != 1 || p.hints.of(supi) != 2 {
+		t.Errorf("%+v, %v; shard %d is remembered", placed, err, p.hints.of(supi))
+	}
+	_, err = requests{p}.place(t.Context(), "imsi-208930000000002", false)
+	if !errors.Is(err, errNoUE) {
+		t.Errorf("of nobody: %v", err)
 	}
 }

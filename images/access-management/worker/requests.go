@@ -92,9 +92,10 @@ func (p *Pod) holder(ctx context.Context, supi string) (*Shard, error) {
 		return nil, errNoUE
 	}
 	// What this pod remembers may be of before: who passes requests on to it knows better, and would otherwise be refused for ever.
+	var n uint16
 	for range 2 {
-		n, err := p.shardOf(ctx, supi)
-		if err != nil {
+		var err error
+		if n, err = p.shardOf(ctx, supi); err != nil {
 			return nil, err
 		}
 		if s := p.shard(n); s != nil {
@@ -102,19 +103,25 @@ func (p *Pod) holder(ctx context.Context, supi string) (*Shard, error) {
 		}
 		p.hints.drop(supi)
 	}
+	return nil, p.movesTo(ctx, n)
+}
+
+// ask delivers an event that waits for a reply. A shard that has found the UE to be another one's has left word of that (Pass).
+func (r requests) ask(ctx context.Context, supi string, event func(procedure.Token) procedure.Event) (any, error) {
+	for range mostPassing {
+		s, err := r.pod.holder(ctx, supi)
+		if err != nil {
+			return nil, err
+		}
+		body, err := r.askShard(ctx, s, func(t procedure.Token) { s.runner.Deliver(supi, event(t)) })
+		if _, is := body.(moved); !is {
+			return body, err
+		}
+	}
 	return nil, errMoves
 }
 
-// ask delivers an event that waits for a reply.
-func (r requests) ask(ctx context.Context, supi string, event func(procedure.Token) procedure.Event) (any, error) {
-	s, err := r.pod.holder(ctx, supi)
-	if err != nil {
-		return nil, err
-	}
-	return r.askShard(ctx, s, func(t procedure.Token) { s.runner.Deliver(supi, event(t)) })
-}
-
-// askShard delivers an event that waits for a reply, in the shard's loop.
+// askShard delivers an event that waits for a reply, in the shard's loop. The reply may be that the UE has moved.
 func (r requests) askShard(ctx context.Context, s *Shard, deliver func(procedure.Token)) (any, error) {
 	replies := make(chan any, 1)
 	token := r.pod.tokens.Add(func(body any) { replies <- body })

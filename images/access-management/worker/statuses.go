@@ -65,7 +65,7 @@ func (p *Pod) statusShardIn(r *http.Request) uint16 {
 	var body struct {
 		URI string `json:"amfStatusUri"`
 	}
-	if text := peek(r); json.Unmarshal(text, &body) != nil || body.URI == "" { // who answers says what is wrong
+	if text, _ := peek(r); json.Unmarshal(text, &body) != nil || body.URI == "" { // who answers says what is wrong
 		return 0
 	}
 	return p.shardOfURI(body.URI)
@@ -114,7 +114,7 @@ func (r requests) atStatus(ctx context.Context, n uint16, do func(x *runner.Runn
 	}
 	s := r.pod.shard(n)
 	if s == nil {
-		return errMoves
+		return r.pod.movesTo(ctx, n)
 	}
 	came, err := inLoop(ctx, s, func(answer func(error)) { do(s.runner, answer) })
 	switch {

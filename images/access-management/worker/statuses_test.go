@@ -29,8 +29,8 @@ func settingsOf(plmns ...string) *procedure.Settings {
 	return s
 }
 
-// statusPod is a pod that serves, over that store.
-func statusPod(t *testing.T, holder string, store sessionstore.Store, roots *sync.Map) (*Pod, http.Handler) {
+// servingPod is a pod that serves, over that store.
+func servingPod(t *testing.T, holder string, store sessionstore.Store, roots *sync.Map) (*Pod, http.Handler) {
 	t.Helper()
 	p := podWith(t, func() []string { return nil }, func(o *Options) {
 		o.Holder, o.Store = holder, store
@@ -55,6 +55,22 @@ func statusPod(t *testing.T, holder string, store sessionstore.Store, roots *syn
 		<-kept
 	})
 	return p, handler
+}
+
+// twoPods share two shards.
+func twoPods(t *testing.T) (first, second *Pod, one, two http.Handler) {
+	t.Helper()
+	var roots sync.Map
+	first, one = servingPod(t, "amf-0", memory.New(time.Now), &roots)
+	awaitsThat(t, "the first pod has no shards", func() bool { return first.Holds(1) && first.Holds(2) })
+	second, two = servingPod(t, "amf-1", first.Store, &roots)
+	awaitsThat(t, "the pods have not shared the shards", func() bool {
+		of := func(p, other *Pod, n uint16) bool {
+			return p.Holds(n) && !other.Holds(n) && other.keeper.Holder(p.name(n)) == p.Holder
+		}
+		return of(first, second, 1) && of(second, first, 2) || of(first, second, 2) && of(second, first, 1)
+	})
+	return first, second, one, two
 }
 
 // asks a pod, and its status, Location and content.
@@ -98,13 +114,7 @@ func TestStatusSubscriptions(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	}))
-	var roots sync.Map
-	first, one := statusPod(t, "amf-0", memory.New(time.Now), &roots)
-	awaitsThat(t, "the first pod has no shards", func() bool { return first.Holds(1) && first.Holds(2) })
-	second, two := statusPod(t, "amf-1", first.Store, &roots)
-	awaitsThat(t, "the pods have not shared the shards", func() bool {
-		return (first.Holds(1) || second.Holds(1)) && (first.Holds(2) || second.Holds(2)) && second.keeper.Holder("amf/1") != "" && second.keeper.Holder("amf/2") != ""
-	})
+	first, second, one, two := twoPods(t)
 	var ids []string
 	for n, uri := range []string{at + "/a", at + "/b", at + "/c", at + "/d"} { // both shards have some of them
 		body := fmt.Sprintf(`{"amfStatusUri":%q}`, uri)

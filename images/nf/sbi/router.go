@@ -40,6 +40,9 @@ type Refusal interface {
 	Answer() Answer
 }
 
+// ErrUnserved is an error of an operation that leaves its request to who called the router: nothing was answered, and nothing is counted.
+var ErrUnserved = errors.New("another one answers the request")
+
 // Operation answers one request. An error that is a *Problem is sent as such.
 type Operation func(r *http.Request) (Answer, error)
 
@@ -90,6 +93,9 @@ func (r *Router) serve(w http.ResponseWriter, req *http.Request, service, operat
 	start := time.Now()
 	req.Body = http.MaxBytesReader(w, req.Body, maxBody)
 	answer, err := r.run(req, op)
+	if errors.Is(err, ErrUnserved) {
+		return
+	}
 	status := answer.Status
 	var body Raw
 	if err == nil {
