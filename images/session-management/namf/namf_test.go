@@ -147,6 +147,7 @@ func TestRefusals(t *testing.T) {
 		"a UE where it may not be":     {403, `{"error":{"cause":"UE_IN_NON_ALLOWED_AREA"}}`, Refusal{Reason: NotAllowed, Cause: "UE_IN_NON_ALLOWED_AREA"}},
 		"a UE that cannot be reached":  {504, `{"error":{"cause":"UE_NOT_REACHABLE"},"errInfo":{"maxWaitingTime":60}}`, Refusal{Reason: Unreachable, Cause: "UE_NOT_REACHABLE", MaxWaiting: time.Minute}},
 		"an AMF with too much to do":   {503, `{"cause":"NF_CONGESTION"}`, Refusal{Reason: Congested, Cause: "NF_CONGESTION"}},
+		"an AMF that is late":          {504, `{"error":{"status":504,"cause":"TIMED_OUT_REQUEST"}}`, Refusal{Reason: Late, Cause: "TIMED_OUT_REQUEST"}},
 		"something that is not served": {501, `{"cause":"NOT_IMPLEMENTED"}`, Refusal{Reason: Other, Cause: "NOT_IMPLEMENTED"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -216,6 +216,8 @@ const (
 	Unreachable
 	// Congested: the AMF has too much to do; ask again.
 	Congested
+	// Late: the AMF has not done it in time. It may be done yet, or was, and nothing is said of the UE.
+	Late
 )
 
 // Refusal is what a refused transfer says.
@@ -271,6 +273,8 @@ func reasonOf(status int, cause string) Reason {
 		return Unreachable
 	case "NF_CONGESTION", "NF_CONGESTION_RISK", "INSUFFICIENT_RESOURCES":
 		return Congested
+	case "TIMED_OUT_REQUEST": // TS 29.500 5.2.7.2
+		return Late
 	}
 	switch status {
 	case http.StatusNotFound:

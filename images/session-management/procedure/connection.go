@@ -340,14 +340,18 @@ func takePaging(t *turn, e Event) {
 		t.due(dueLetGo, letGoRest)
 		t.due(duePaging, letGoRest+pageLetGo)
 		t.reply(Reported{Cause: ie.CauseRequestAccepted})
-	case x.Outcome == Refused:
+	case x.Outcome == Refused && !x.Later:
 		t.over("the AMF did not take it: " + x.Cause)
 		t.due(duePaging, pageRest)
 		t.reply(Reported{Cause: ie.CauseRequestAccepted})
 	default:
-		t.over("no answer of the AMF")
+		why := "no answer of the AMF"
+		if x.Later {
+			why = "the AMF has no time: " + x.Cause
+		}
+		t.over(why)
 		t.due(duePaging, pageRest)
-		t.asker = 0 // no answer
+		t.reply(Failed{Status: http.StatusServiceUnavailable, Detail: why}) // the unit hears nothing, and its next repetition is a report
 	}
 }
 

@@ -116,6 +116,10 @@ func TestPaging(t *testing.T) {
 			{name: "the AMF has the command", event: Transferred{Outcome: Done}}, {name: "2 s later", event: Due{Name: duePaging}, later: pageLetGo}, unitDone,
 		}},
 		{name: "the AMF refuses", from: idleUE, acts: []act{packets, {name: "the AMF", event: Transferred{Outcome: Refused, Cause: "UE_IN_NON_ALLOWED_AREA"}}}},
+		{name: "the AMF has no time: the unit does not hear, and asks again", from: idleUE, acts: []act{
+			packets, {name: "the AMF", event: Transferred{Outcome: Refused, Later: true, Cause: "NF_CONGESTION"}},
+			packets, {name: "the AMF pages", event: Transferred{Outcome: Done, Paging: true}}, {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
+		}},
 		{name: "the AMF does not answer: nor does the unit hear, and asks again", from: idleUE, acts: []act{packets, {name: "the AMF", event: Transferred{Outcome: Unknown}}}},
 		{name: "packets of before", from: active, acts: []act{packets}},
 		{name: "the gNB does not know the tunnel", from: active, acts: []act{{name: "Error Indication", event: Report{From: 4, Lost: []record.Tunnel{gnb}}}, unitDone}},

@@ -276,8 +276,9 @@ type Transferred struct {
 	Paging bool
 	// Skipped: the UE is idle, and was not to be woken for it.
 	Skipped bool
-	// Cause of a refusal, such as UE_IN_NON_ALLOWED_AREA.
+	// Cause of a refusal, such as UE_IN_NON_ALLOWED_AREA. Later: the AMF has no time for it now, and may take it when it is asked again.
 	Cause string
+	Later bool
 }
 
 // Notified answers AskStatus.

@@ -238,14 +238,18 @@ func (s *Shard) transfer(ctx context.Context, a procedure.AskTransfer) procedure
 	for attempt := 1; ; attempt++ {
 		o, err := s.pod.AMF.Transfer(ctx, namf.AMF{InstanceID: a.AMF.InstanceID, Set: a.AMF.Set}, &t)
 		r, refused := namf.RefusalOf(err)
+		later := r.Reason == namf.Temporary || r.Reason == namf.Congested
 		switch {
-		case refused && attempt < temporarily && (r.Reason == namf.Temporary || r.Reason == namf.NoContext || r.Reason == namf.Congested):
+		case refused && attempt < temporarily && (later || r.Reason == namf.NoContext):
 			if !sleep(ctx, pauseBetween) || !s.May() {
-				return procedure.Transferred{Outcome: procedure.Refused, Cause: r.Cause}
+				return procedure.Transferred{Outcome: procedure.Refused, Cause: r.Cause, Later: later}
 			}
 			continue
+		case refused && r.Reason == namf.Late: // it may have been done: a timeout is no refusal
+			s.log.Warn("the AMF was late", "supi", a.SUPI)
+			return procedure.Transferred{Outcome: procedure.Unknown, Cause: r.Cause}
 		case refused:
-			return procedure.Transferred{Outcome: procedure.Refused, Cause: r.Cause}
+			return procedure.Transferred{Outcome: procedure.Refused, Cause: r.Cause, Later: later}
 		case err != nil:
 			s.log.Warn("the AMF was not reached", "supi", a.SUPI, "err", err)
 			return procedure.Transferred{Outcome: outcome(err), Cause: err.Error()}
