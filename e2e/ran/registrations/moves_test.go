@@ -1,8 +1,11 @@
 package registrations
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
 
 	"core5g.dev/core5g/e2e/ran/gnb"
 	"core5g.dev/core5g/e2e/ran/ue"
@@ -150,8 +153,39 @@ func TestRequestsArePassedOn(t *testing.T) {
 	s.until("nothing of the UE", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
 }
 
-// counted is the sum of a metric of a worker.
-func counted(t *testing.T, w *amfWorker, name string) (sum float64) {
+// A UE that is switched off and on comes to a shard of another worker than before. Whichever worker the SMF asks, and whatever that remembers, the first transfer
+// arrives: none is told to come again.
+func TestAUEComesToAnotherWorker(t *testing.T) {
+	s := begin(t)
+	s.startWorker()
+	s.until("both workers to have shards, and to know who has the others", func() bool {
+		return !slices.ContainsFunc(s.living(), func(w *amfWorker) bool {
+			return !slices.ContainsFunc([]uint16{1, 2, 3, 4}, w.Holds) || w.Ready() != nil
+		})
+	})
+	p := s.attach(1)
+	holder, moves := s.holder(1), 0
+	for round := 0; moves < 4; round++ {
+		if round == 60 {
+			t.Fatalf("in %d rounds it has come to another worker %d times", round, moves)
+		}
+		p.must(p.Deregister(s.ctx, false))
+		s.until("nothing of the UE", func() bool { return s.kept(1) == nil })
+		p.must(p.Register(s.ctx))
+		p.ready()
+		if is := s.holder(1); is != holder {
+			holder, moves = is, moves+1
+		}
+	}
+	for _, w := range s.living() {
+		if n := counted(t, w, "core5g_sbi_requests_total", "status", "503"); n != 0 {
+			t.Errorf("%s has told %v requests to come again", w.name, n)
+		}
+	}
+}
+
+// counted is the sum of a metric of a worker, of those with these labels, names and values in turn.
+func counted(t *testing.T, w *amfWorker, name string, labels ...string) (sum float64) {
 	t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -160,9 +194,21 @@ func counted(t *testing.T, w *amfWorker, name string) (sum float64) {
 	for _, f := range families {
 		if f.GetName() == name {
 			for _, m := range f.Metric {
+				if !labelled(m, labels) {
+					continue
+				}
 				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
 	}
 	return sum
+}
+
+func labelled(m *dto.Metric, labels []string) bool {
+	for pair := range slices.Chunk(labels, 2) {
+		if !slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return l.GetName() == pair[0] && l.GetValue() == pair[1] }) {
+			return false
+		}
+	}
+	return true
 }
