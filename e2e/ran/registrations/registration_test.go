@@ -1,7 +1,10 @@
 package registrations
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"core5g.dev/core5g/e2e/ran/ue"
@@ -89,6 +92,41 @@ func (s *story) comesAndGoes() {
 	}
 	p.must(p.Deregister(s.ctx, true))
 	s.until("nothing of the UE that was switched off", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
+}
+
+// One packet comes for an idle UE, and the AMF has no time for it. The UPF, which says once that packets wait, does so again, since its report is not acknowledged.
+func TestAnAMFThatIsLateStillPages(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		status int
+		cause  string
+		times  int32
+	}{
+		"it has not done it in time":                       {http.StatusGatewayTimeout, "TIMED_OUT_REQUEST", 1},
+		"it is busy with the UE, each time the SMF asks":   {http.StatusConflict, "TEMPORARY_REJECT_REGISTRATION_ONGOING", 5},
+		"it has too much to do, for longer than SMFs wait": {http.StatusServiceUnavailable, "NF_CONGESTION", 8},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			s := begin(t)
+			p := s.attach(1)
+			p.idle()
+			var came atomic.Int32
+			refuse := func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/n1-n2-messages") || came.Add(1) > c.times {
+					return false
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				_, _ = fmt.Fprintf(w, `{"error":{"status":%d,"cause":%q}}`, c.status, c.cause)
+				return true
+			}
+			s.holder(1).refuse.Store(&refuse)
+			s.packet()
+			p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+			if n := came.Load(); n != c.times+1 {
+				t.Errorf("the SMF has asked %d times, want %d", n, c.times+1)
+			}
+		})
+	}
 }
 
 func TestASubscriptionIsWithdrawn(t *testing.T) { begin(t).withdraws() }

@@ -505,6 +505,8 @@ type amfWorker struct {
 	server   *httptest.Server
 	registry *prometheus.Registry
 	dead     atomic.Bool
+	// refuse answers a request in the place of the worker, and says whether it has.
+	refuse atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 	// kill it without a word; drain ends it as Kubernetes does.
 	kill, drain func()
 
@@ -613,7 +615,9 @@ func (s *story) startWorker(step ...func(*amfWorker, string)) *amfWorker {
 	var handler atomic.Pointer[http.Handler]
 	w.server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if h := handler.Load(); h != nil && !w.dead.Load() {
-			(*h).ServeHTTP(out, r)
+			if refuse := w.refuse.Load(); refuse == nil || !(*refuse)(out, r) {
+				(*h).ServeHTTP(out, r)
+			}
 			return
 		}
 		panic(http.ErrAbortHandler) // as a dead one: the connection ends
