@@ -525,6 +525,16 @@ func TestAMFComesBack(t *testing.T) {
 	}
 }
 
+// What the AMF has sent behind its answer to NG Setup, on another stream, may come before it: the association stands, and it is done.
+func TestAMessageOvertakesTheNGSetupResponse(t *testing.T) {
+	b := start(t, fakeamf.Knobs{Early: true}, nil)
+	b.amf.WaitTrace("AMF Configuration Update Acknowledge", 1)
+	b.ready()
+	if g := b.gnb.Status(); g.NGSetups != 1 || g.State != "connected" {
+		t.Errorf("the gNB is %+v", g)
+	}
+}
+
 func TestAMFLostDuringRegistration(t *testing.T) {
 	b := start(t, fakeamf.Knobs{Silent: true}, nil)
 	b.amf.WaitTrace("initial message swallowed", 1)

@@ -165,7 +165,7 @@ func (g *GNB) session(ctx context.Context, address string) error {
 	defer stop()
 	defer conn.Close()
 
-	retained, err := g.setup(conn, address)
+	retained, early, err := g.setup(conn, address)
 	if err != nil {
 		return fmt.Errorf("NG Setup: %w", err)
 	}
@@ -176,50 +176,67 @@ func (g *GNB) session(ctx context.Context, address string) error {
 	for _, ue := range g.allUEs() {
 		ue.CellUp()
 	}
+	for _, m := range early {
+		g.handle(conn, m)
+	}
 	err = g.read(conn)
 	g.down()
 	return err
 }
 
-// setup does NG Setup (TS 38.413 8.7.1), and says whether the AMF has retained the UEs of before.
-func (g *GNB) setup(conn n2.Conn, address string) (retained bool, err error) {
+// mostEarly is how much may come before the answer to NG Setup.
+const mostEarly = 1024
+
+// setup does NG Setup (TS 38.413 8.7.1), and says whether the AMF has retained the UEs of before. Only within a stream SCTP keeps the order: what the AMF has sent
+// behind its answer, on the streams of UEs, may be here earlier, and is for later.
+func (g *GNB) setup(conn n2.Conn, address string) (retained bool, early []any, err error) {
 	g.mu.Lock()
 	retain := g.cfg.OnLoss == Retain && len(g.connections) > 0
 	g.mu.Unlock()
 	req, err := g.setupRequest(retain)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	if err := conn.Send(streamCommon, req); err != nil {
-		return false, err
+		return false, nil, err
 	}
 	timeout := time.AfterFunc(g.cfg.SetupTimeout, func() { conn.Close() })
 	defer timeout.Stop()
-	b, err := conn.Recv()
-	if err != nil {
-		return false, fmt.Errorf("no answer: %w", err)
-	}
-	m, err := n2.Decode(b)
-	if err != nil {
-		return false, err
-	}
-	switch m := m.(type) {
-	case *ngapType.NGSetupResponse:
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.dead != nil {
-			return false, ErrDead
+	for {
+		b, err := conn.Recv()
+		if err != nil {
+			return false, nil, fmt.Errorf("no answer: %w", err)
 		}
-		g.n2, g.overload, g.status.Overload = conn, overload{}, 0
-		g.status.State, g.status.AMF, g.status.Since = "connected", address, time.Now()
-		g.status.NGSetups++
-		g.status.LastError = ""
-		g.status.AMFName, g.status.AMFSlices = readSetupResponse(m)
-		return retain && n2.Find[ngapType.UERetentionInformation](m.ProtocolIEs.List) != nil, nil
-	case *ngapType.NGSetupFailure:
-		return false, fmt.Errorf("refused: %s", n2.CauseText(n2.Find[ngapType.Cause](m.ProtocolIEs.List)))
+		m, err := n2.Decode(b)
+		if err != nil {
+			return false, nil, err
+		}
+		switch m := m.(type) {
+		case *ngapType.NGSetupResponse:
+			retained, err := g.connected(conn, address, m)
+			return retain && retained, early, err
+		case *ngapType.NGSetupFailure:
+			return false, nil, fmt.Errorf("refused: %s", n2.CauseText(n2.Find[ngapType.Cause](m.ProtocolIEs.List)))
+		}
+		if early = append(early, m); len(early) > mostEarly {
+			return false, nil, fmt.Errorf("no answer, but %d other messages", len(early))
+		}
 	}
-	return false, fmt.Errorf("answered by a %T", m)
+}
+
+// connected: the AMF has answered, and says whether it has retained UEs.
+func (g *GNB) connected(conn n2.Conn, address string, m *ngapType.NGSetupResponse) (retained bool, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.dead != nil {
+		return false, ErrDead
+	}
+	g.n2, g.overload, g.status.Overload = conn, overload{}, 0
+	g.status.State, g.status.AMF, g.status.Since = "connected", address, time.Now()
+	g.status.NGSetups++
+	g.status.LastError = ""
+	g.status.AMFName, g.status.AMFSlices = readSetupResponse(m)
+	return n2.Find[ngapType.UERetentionInformation](m.ProtocolIEs.List) != nil, nil
 }
 
 // is says whether conn is the gNB's association.

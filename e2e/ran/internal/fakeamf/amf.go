@@ -62,6 +62,7 @@ type Knobs struct {
 	NoForwarding  bool    // the Handover Command offers no tunnel
 	SilentLoss    bool    // the SMF is not told of UEs that were lost with their gNB
 	TakeReplays   bool    // note NAS messages that are repeated with their COUNT, instead of failing the test
+	Early         bool    // an AMF Configuration Update comes before the NG Setup Response, as what is sent behind it may on another stream
 	Retain        bool    // UE Retention Information in the NG Setup Response, if the gNB sends it
 }
 
@@ -517,6 +518,9 @@ func (a *AMF) setup(m *ngapType.NGSetupRequest) {
 			}
 			n2.Add(ies, n2.Ignore, &ngapType.UERetentionInformation{Value: ngapType.UERetentionInformationPresentUesRetained})
 		}
+	}
+	if a.knobs.Early {
+		a.send(n2.Initiating(n2.Reject, &ngapType.AMFConfigurationUpdate{}))
 	}
 	a.send(n2.Successful(n2.Reject, r))
 }
