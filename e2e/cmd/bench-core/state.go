@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -235,25 +236,36 @@ func (b *bench) page(ctx context.Context, p *phone, at waitingPDR) error {
 	return nil
 }
 
-// visitAt has other UEs register and leave, so many a second, until it is ended: how many did, and how many of them were rejected.
+// visitAt has other UEs register and leave, so many a second, until it is ended: how many did, and how many of them were rejected, which is said with the
+// reasons, and when the first and the last of each began.
 func (b *bench) visitAt(ctx context.Context, rate int) (end func() (visits, rejected int)) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	visits, rejected := 0, 0
+	began := time.Now()
+	visits, rejected := 0, map[string][]time.Duration{}
 	wg.Go(func() {
 		tick := time.NewTicker(time.Second / time.Duration(rate))
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			p := b.access.ueAt(b.o.ues+b.visits%visitors, false, 1)
 			b.visits++
+			since := time.Since(began)
 			wg.Go(func() {
 				defer p.off()
 				once, done := context.WithTimeout(context.WithoutCancel(ctx), answerLimit)
 				defer done()
 				b.access.gnbs[1].Add(p.UE)
 				// Where N2 is away, the UE tries again when the cell serves; its own timers repeat what nobody has answered.
-				for p.Register(once) != nil && once.Err() == nil {
+				why := errors.New("rejected") // and tried again by itself
+				for once.Err() == nil {
+					err := p.Register(once)
+					if err == nil {
+						break
+					}
+					if !errors.Is(err, context.DeadlineExceeded) {
+						why = err
+					}
 					wait(once, 100*time.Millisecond)
 				}
 				c := p.Status().Counters
@@ -263,7 +275,8 @@ func (b *bench) visitAt(ctx context.Context, rate int) (end func() (visits, reje
 				defer mu.Unlock()
 				visits++
 				if c.Rejects > 0 || once.Err() != nil {
-					rejected++
+					reason := fmt.Sprintf("%d rejects, in time %t, %v", c.Rejects, once.Err() == nil, why)
+					rejected[reason] = append(rejected[reason], since)
 				}
 			})
 			select {
@@ -275,7 +288,12 @@ func (b *bench) visitAt(ctx context.Context, rate int) (end func() (visits, reje
 	return func() (int, int) {
 		cancel()
 		wg.Wait()
-		return visits, rejected
+		count := 0
+		for reason, times := range rejected {
+			fmt.Printf("# %d UEs that came from %s to %s: %s\n", len(times), slices.Min(times).Round(time.Millisecond), slices.Max(times).Round(time.Millisecond), reason)
+			count += len(times)
+		}
+		return visits, count
 	}
 }
 
