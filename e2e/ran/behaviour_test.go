@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/free5gc/ngap/ngapType"
+
 	"core5g.dev/core5g/e2e/ran/gnb"
 	"core5g.dev/core5g/e2e/ran/internal/fakeamf"
+	"core5g.dev/core5g/e2e/ran/n2"
 	"core5g.dev/core5g/e2e/ran/ue"
 	"core5g.dev/core5g/e2e/ran/uenas"
 	"core5g.dev/core5g/images/session-management/n1"
@@ -97,6 +100,36 @@ func TestLossModes(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 			b.must(b.ue.Idle(b.ctx)) // the connection serves, the AMF knows it
+		})
+	}
+}
+
+// A session that has resources is asked for again (TS 38.413 8.2.1.4): a strict gNB keeps those that it has.
+func TestResourcesOfASessionThatHasSome(t *testing.T) {
+	for name, tt := range map[string]struct {
+		strict   bool
+		ups      int
+		failures int
+	}{
+		"strict: refused": {true, 1, 1},
+		"otherwise: they take the place of what was": {false, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := startWith(t, fakeamf.Knobs{}, nil, func(c *gnb.Config) { c.Strict = tt.strict })
+			b.ready()
+			b.amf.WaitTrace("session 1 up", 1)
+			before, _ := b.amf.Session(testSUPI, 1)
+			b.amf.SetUpAgain(testSUPI, 1)
+			b.amf.WaitTrace("session 1 up", tt.ups)
+			b.amf.WaitTrace("PDU Session Resource failed: "+n2.CauseText(n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentMultiplePDUSessionIDInstances)), tt.failures)
+			after, _ := b.amf.Session(testSUPI, 1)
+			if (before.GNBTEID == after.GNBTEID) != tt.strict || b.n3.count() != 1 {
+				t.Errorf("tunnel %#x was %#x; there are %d", after.GNBTEID, before.GNBTEID, b.n3.count())
+			}
+			b.must(b.ue.SendUplink(1, []byte("still")))
+			if p := <-b.n3.sent; p.payload != "still" {
+				t.Errorf("uplink packet %+v", p)
+			}
 		})
 	}
 }

@@ -28,6 +28,9 @@ type Config struct {
 
 	// OnLoss says what becomes of connections when N2 is lost. Zero means Keep.
 	OnLoss LossMode
+
+	// Strict refuses a PDU session resource setup of a session that the UE has already (TS 38.413 8.2.1.4). Otherwise it takes the place of what was.
+	Strict bool
 }
 
 // LossMode is what a gNB does with its UEs when it loses its AMF.

@@ -26,6 +26,10 @@ func (g *GNB) setUp(c *Connection, psi int64, slice ngapType.SNSSAI, transfer []
 		t, err := n2.Marshal(ngapType.PDUSessionResourceSetupUnsuccessfulTransfer{Cause: *n2.RadioNetworkCause(no.cause)})
 		return setupResult{psi: psi, transfer: t, failed: true}, err
 	}
+	if g.cfg.Strict && c.Holds(uint8(psi)) {
+		g.log.Warn("PDU session resource refused", "psi", psi, "why", "there are some for it")
+		return refuse(&refusal{cause: ngapType.CauseRadioNetworkPresentMultiplePDUSessionIDInstances})
+	}
 	r, refused, no := g.admit(psi, slice, transfer)
 	if no != nil {
 		return refuse(no)

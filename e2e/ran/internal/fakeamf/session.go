@@ -237,6 +237,21 @@ func (a *AMF) accept(u *ue, asked *n1.EstablishmentRequest, m *nasMessage.ULNAST
 	a.send(n2.Initiating(n2.Reject, req))
 }
 
+// SetUpAgain asks for resources of a session that may have some.
+func (a *AMF) SetUpAgain(supi string, psi uint8) {
+	a.connected(supi, func(u *ue) {
+		req := &ngapType.PDUSessionResourceSetupRequest{}
+		ies := &req.ProtocolIEs.List
+		s := u.sessions[psi]
+		n2.Add(ies, n2.Reject, &ngapType.AMFUENGAPID{Value: u.amfID})
+		n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: u.ranID})
+		n2.Add(ies, n2.Reject, &ngapType.PDUSessionResourceSetupListSUReq{List: []ngapType.PDUSessionResourceSetupItemSUReq{{
+			PDUSessionID: ngapType.PDUSessionID{Value: int64(psi)}, SNSSAI: a.slice(u, s), PDUSessionResourceSetupRequestTransfer: a.requestTransfer(s),
+		}}})
+		a.send(n2.Initiating(n2.Reject, req))
+	})
+}
+
 func (a *AMF) releaseSession(u *ue, psi, pti, cause uint8) {
 	cmd := &ngapType.PDUSessionResourceReleaseCommand{}
 	ies := &cmd.ProtocolIEs.List
