@@ -775,7 +775,7 @@ func (s *story) startGNB(n int) {
 	s.gnbs = append(s.gnbs, gnb.New(gnb.Config{
 		Name: []string{"one", "two"}[n], ID: uint32(n + 1), MCC: "208", MNC: "93", TAC: [3]byte{0, 0, byte(n + 1)}, Slices: []uenas.SNSSAI{slice, bare, emergencies},
 		AMF: []string{"amf:38412"}, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
-		ReleaseAfter: 300 * time.Millisecond, HoldLimit: time.Second, OnLoss: s.loss,
+		ReleaseAfter: 300 * time.Millisecond, HoldLimit: time.Second, OnLoss: s.loss, Strict: true,
 	}, s.dialN2, n3, n3.Address().As4(), logger().With("gnb", n+1)))
 }
 

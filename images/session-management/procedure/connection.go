@@ -228,7 +228,13 @@ func (t *turn) accessRefused(cause n2.Cause) {
 	t.due(dueAccess, 0)
 	switch t.s.Phase {
 	case record.Establishing: // 4.3.2.2.1: the UE has no accept, because it was in the same message
-		t.reply(Updated{})
+		answer := Updated{}
+		if cause == ngapcause.MultiplePDUSessions { // of a session of this name that has ended; else the UE is refused for ever
+			if b, err := (&n2.ReleaseCommand{Cause: ngapcause.NormalRelease}).Encode(); err == nil {
+				answer.N2, answer.N2Type = b, n2.InfoReleaseCommand
+			}
+		}
+		t.reply(answer)
 		t.end(endWithNotice, 0)
 	case record.Releasing:
 		t.reply(Updated{})

@@ -159,6 +159,9 @@ func TestEstablishmentRefused(t *testing.T) {
 			[]act{asked, subscribed}, slices.Repeat([]act{taken, given}, establishAgain), []act{given, {name: "the AMF has the reject", event: Transferred{Outcome: Done}}},
 		)},
 		{name: "the gNB refuses", from: establishing, acts: []act{{name: "the gNB", event: Update{From: 2, N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable})}}}},
+		{name: "the gNB has resources of a session of before: it lets go of them", from: establishing, acts: []act{
+			{name: "the gNB", event: Update{From: 2, N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: ngapcause.MultiplePDUSessions})}},
+		}},
 		{name: "the gNB refuses the default flow", from: establishing, acts: []act{{name: "the gNB", event: Update{From: 2, N2Type: n2.InfoSetupResponse, N2: makes(t, &n2.SetupResponse{
 			Downlink: n2.FlowTunnel{Tunnel: gnb, Flows: []n2.AssociatedFlow{{QFI: 2}}}, Failed: []n2.FlowCause{{QFI: 1}},
 		})}}}},
