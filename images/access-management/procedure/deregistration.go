@@ -19,8 +19,8 @@ import (
 //	4.2.2.3.3  6    Deregistration Accept                       outUE
 //	4.2.2.3.2  8    the connection is released                  outGone: nothing is kept
 //
-// Sessions end before the UE has answered: it has none any more, whatever it does. The UDM is told last, and only where this set was not what it
-// told: an AMF that has the UE now keeps it.
+// Sessions end before the UE has answered: it has none any more, whatever it does. The UDM is told last, and of an AMF that has the UE now, as
+// the UDM itself has said, nothing is told but that the subscription to changes ends.
 const (
 	outSessions uint8 = 1
 	outPolicy   uint8 = 2
@@ -198,8 +198,8 @@ func askOutGone(t *turn) {
 		return // UE Context Release Complete, or silence, comes back here
 	}
 	p := t.s.Procedure
-	if p.Flags&outElsewhere == 0 && t.s.Recorded {
-		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: true, Since: t.recordedSince()})
+	if purged := p.Flags&outElsewhere == 0 && t.s.Recorded; purged || t.s.Notified != "" { // of changes it is to tell no more either way (4.2.2.2.2 step 14d)
+		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: purged, Since: t.recordedSince()})
 	}
 	t.over("")
 	t.gone()

@@ -210,9 +210,13 @@ func (t *turn) lend(e Lend) {
 	}
 }
 
-// goes to another AMF, as the UDM says (step 14d): that one says in a moment what it has taken, or never will.
+// goes to another AMF, as the UDM says (step 14d): that one says in a moment what it has taken, or never will. Or the word is late, and of before the UE came
+// back: whatever the UDM was told before, it hears again of a UE that shows to be here (catchUp).
 func (t *turn) goes(from Token) {
-	t.s.Going, t.s.Recorded = true, false
+	t.s.Going, t.s.Recorded, t.s.Known = true, false, false
+	if t.s.Procedure != nil {
+		t.s.Procedure.Flags &^= udmTold
+	}
 	t.due(dueMoved, movedTime)
 	t.reply(from, Ended{})
 }

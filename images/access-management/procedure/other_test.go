@@ -103,6 +103,10 @@ func TestOtherAMFs(t *testing.T) {
 		{name: "nor that one is back which the UDM had with another AMF", from: idleUE, acts: []act{
 			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), updates, answers("UDM: nothing", func(n Number) Event { return Recorded{Number: n, Outcome: Unknown} }),
 		}},
+		{name: "the UDM says so of a UE that is here, and that asks for service: it hears of it again", from: idleUE, acts: []act{
+			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), first("UE: Service Request", gnb1, 2, 1, serviceRequest(0, n1.Of(1), 0)), contextSet,
+			recorded, subscribedAnew,
+		}},
 		{name: "and the UE comes back", from: idleUE, acts: []act{
 			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), updates, happens("a time of before", Due{Name: dueMoved}),
 		}},
@@ -145,6 +149,23 @@ func TestUEsThatDoNotGo(t *testing.T) {
 				t.Errorf("the time until it is taken for gone is %v, %v", at, said)
 			}
 		})
+	}
+}
+
+// What the UDM says late, of before the UE came back, is no reason to take it for told: whether it has heard of the UE since is not known.
+func TestAWordOfTheUDMThatComesLate(t *testing.T) {
+	moved := happens("UDM: another AMF has the UE", End{From: 6, Why: Moved})
+	for name, acts := range map[string][]act{
+		"before it hears that the UE is here":         {asksIn, vector, responds, confirms, nobodyElse, completes, moved, recorded, subscribes},
+		"when it has heard so":                        {asksIn, vector, responds, confirms, nobodyElse, completes, recorded, moved, subscribes},
+		"when it has been asked for the subscription": {asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, moved},
+	} {
+		tr := newTeller(t)
+		tr.lead(acts...)
+		told := name == "before it hears that the UE is here"
+		if rec := tr.st.Record; rec.Recorded != told || rec.Known != told {
+			t.Errorf("%s: it is recorded %t, known %t, want both %t", name, rec.Recorded, rec.Known, told)
+		}
 	}
 }
 
