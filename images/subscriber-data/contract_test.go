@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // identifier matches what differs from run to run.
-var identifier = regexp.MustCompile(`(aW1z[\w-]+)?\.?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|AAAAA[\w-]{80,}`)
+var identifier = regexp.MustCompile(`(aW1z[\w-]+)?\.[\w-]{16}|[0-9a-f]{32}|AAAAA[\w-]{80,}`)
 
 // query makes a query string of pairs, encoded as free5GC's clients do.
 func query(pairs ...string) string {

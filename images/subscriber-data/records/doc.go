@@ -10,6 +10,7 @@
 // over; then ErrAway, and whoever asked is told to ask again.
 //
 //	records.go        reading and changing one record, walking groups
+//	packed.go         records as they are in the store
 //	seat.go           the lease that writes are made under
 //	subscriptions.go  what consumers asked to be told of, a limited number for each owner
 package records

@@ -51,6 +51,7 @@ type Records struct {
 
 	store  sessionstore.Store
 	sealer Sealer
+	packer packer
 	seat   *seat
 	writer uint64
 	count  atomic.Uint64
@@ -100,7 +101,7 @@ func (r *Records) Close(ctx context.Context) { r.seat.release(ctx) }
 func (r *Records) Sealer() Sealer { return r.sealer }
 
 // Read returns the value under a key as the store has it, nil where there is none. A record that cannot be read, because the key that has sealed it was
-// taken away, counts as none, and is written anew: nothing that is kept here is worth that nobody can register any more.
+// taken away or a newer program has written it, counts as none, and is written anew: nothing that is kept here is worth that nobody can register any more.
 func (r *Records) Read(ctx context.Context, key string) ([]byte, error) {
 	s, err := r.read(ctx, key)
 	return s.value, err
@@ -115,6 +116,11 @@ func (r *Records) read(ctx context.Context, key string) (seen, error) {
 		return seen{}, away(err)
 	}
 	value, err := r.sealer.Open(key, found.Value)
+	if err == nil {
+		if value, err = r.packer.unpack(value); err != nil {
+			err = fmt.Errorf("%w: %s: %w", sessionstore.ErrUnreadable, key, err)
+		}
+	}
 	if errors.Is(err, sessionstore.ErrUnreadable) {
 		if r.Unreadable != nil {
 			r.Unreadable(err)
@@ -205,7 +211,7 @@ func (r *Records) commit(ctx context.Context, key string, was sessionstore.Revis
 		JoinGroups: becomes.Join, LeaveGroups: becomes.Leave,
 	}
 	if becomes.Value != nil {
-		c.Value = r.sealer.Seal(key, becomes.Value)
+		c.Value = r.sealer.Seal(key, r.packer.pack(becomes.Value))
 	}
 	for {
 		lease, err := r.seat.lease(ctx)

@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -10,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // Subscriptions are what consumers asked to be told of. Each owner, such as a SUPI, has a limited number: the oldest goes
@@ -37,9 +36,11 @@ func NewSubscriptions(records *Records, kind string, limit int) *Subscriptions {
 
 func (s *Subscriptions) key(id string) string { return s.kind + ":" + id }
 
-// identifier of a new subscription: whose it is can be seen from it, without asking the store.
+// identifier of a new subscription: whose it is can be seen from it, without asking the store. It stands in a key, two groups, and with who has subscribed.
 func identifier(owner string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(owner)) + "." + uuid.NewString()
+	var own [12]byte
+	_, _ = rand.Read(own[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString([]byte(owner)) + "." + base64.RawURLEncoding.EncodeToString(own[:])
 }
 
 func ownerOf(id string) string {
