@@ -14,8 +14,11 @@ type Store struct {
 	Directory  string
 }
 
-// storePassword of every session store.
-const storePassword = "bench"
+// StorePassword is that of every session store, StorePrefix begins its keys as in a cluster.
+const (
+	StorePassword = "bench"
+	StorePrefix   = "core5g:" + Namespace + "/core5g:"
+)
 
 // Start a Redis that answers when what it was told is on its disk. It may have been there before.
 func (s Store) Start(ctx context.Context) (*Process, error) {
@@ -23,7 +26,7 @@ func (s Store) Start(ctx context.Context) (*Process, error) {
 		return nil, err
 	}
 	p, err := Start(Command{Program: "redis-server", Args: []string{
-		"--bind", s.Host, "--port", s.Port, "--dir", s.Directory, "--appendonly", "yes", "--save", "", "--requirepass", storePassword,
+		"--bind", s.Host, "--port", s.Port, "--dir", s.Directory, "--appendonly", "yes", "--save", "", "--requirepass", StorePassword,
 		"--maxmemory-policy", "noeviction", "--appendfsync", "always",
 	}})
 	if err != nil {
@@ -45,13 +48,13 @@ func (s Store) Secrets(directory string) ([]string, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
 	for name, content := range map[string]string{
-		"store-secret/addresses": net.JoinHostPort(s.Host, s.Port), "store-secret/password": storePassword, "keys/1": string(key),
+		"store-secret/addresses": net.JoinHostPort(s.Host, s.Port), "store-secret/password": StorePassword, "keys/1": string(key),
 	} {
 		if err := Write(filepath.Join(directory, name), []byte(content)); err != nil {
 			return nil, err
 		}
 	}
 	return []string{
-		"SESSION_STORE_DIR=" + filepath.Join(directory, "store-secret"), "SESSION_STORE_KEYS_DIR=" + filepath.Join(directory, "keys"), "SESSION_STORE_PREFIX=" + Namespace,
+		"SESSION_STORE_DIR=" + filepath.Join(directory, "store-secret"), "SESSION_STORE_KEYS_DIR=" + filepath.Join(directory, "keys"), "SESSION_STORE_PREFIX=" + StorePrefix,
 	}, nil
 }

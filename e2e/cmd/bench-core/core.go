@@ -26,6 +26,7 @@ type core struct {
 	environment []string
 	upfu        *fakeupfu.UPFU
 	pods        map[string]*pod // by their names
+	sessions    processes.Store
 	store       *processes.Process
 }
 
@@ -59,11 +60,11 @@ func start(ctx context.Context, o options) (c *core, err error) {
 	if err := c.configure(); err != nil {
 		return c, err
 	}
-	store := processes.Store{Host: storeHost, Port: "6379", Directory: c.file("store")}
-	if c.environment, err = store.Secrets(c.dir); err != nil {
+	c.sessions = processes.Store{Host: storeHost, Port: "6379", Directory: c.file("store")}
+	if c.environment, err = c.sessions.Secrets(c.dir); err != nil {
 		return c, err
 	}
-	if c.store, err = store.Start(ctx); err != nil {
+	if c.store, err = c.sessions.Start(ctx); err != nil {
 		return c, err
 	}
 	if c.upfu, err = fakeupfu.Start(c.file("upf.sock")); err != nil {

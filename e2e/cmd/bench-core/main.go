@@ -6,7 +6,7 @@
 // Cases go on from each other: those UEs register one after the other, then get a session each, and so on; a storm has UEs of its own, all at once. A line for
 // each (e2e/figures): from what a UE or gNB asks to what it is answered, in milliseconds (p50_ms, p99_ms), and what functions take for a UE in milliseconds of
 // CPU: all together (cpu_ms), and each. Of a storm, p50_ms and p99_ms are from its beginning to a UE's session. memory is what is resident for each of many UEs
-// that have registered and are idle, in octets, of each function. Layouts take turns, so often as there are rounds, each time with a core of their own. It exits with 1 where a UE is rejected, registers twice, or is not answered.
+// that have registered and are idle, in octets, of each function, and what the session store has of each (stored_by_…). Layouts take turns, so often as there are rounds, each time with a core of their own. It exits with 1 where a UE is rejected, registers twice, or is not answered.
 //
 //	bench-core -case kill_amf,drain_amf,kill_n2_release,kill_n2_keep,kill_n2_retain,kill_gnb [-ues N] [-rate N] [-runs N]
 //

@@ -15,12 +15,16 @@ import (
 const atATime = 32
 
 // memory: what is resident for each of many UEs that are registered and idle, in each function, when what has them in memory is at rest; and in that at once, with its
-// garbage.
+// garbage. And what the session store has of each, by who has written it.
 func memory(ctx context.Context, b *bench) error {
 	if err := b.radio(ctx); err != nil {
 		return err
 	}
 	before, err := b.atRest(ctx)
+	if err != nil {
+		return err
+	}
+	keptBefore, err := b.sessions.Kept(ctx, processes.StorePrefix, processes.StorePassword)
 	if err != nil {
 		return err
 	}
@@ -65,10 +69,17 @@ func memory(ctx context.Context, b *bench) error {
 	each := func(after map[string]processes.Usage, name string) int64 {
 		return after[name].Since(before[name]).Resident / int64(b.o.idle)
 	}
+	kept, err := b.sessions.Kept(ctx, processes.StorePrefix, processes.StorePassword)
+	if err != nil {
+		return err
+	}
 	var line strings.Builder
 	fmt.Fprintf(&line, "layout=%s case=memory ues=%d", b.o.layout, b.o.idle)
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		fmt.Fprintf(&line, " %s_octets=%d", strings.ReplaceAll(name, "-", "_"), each(after, name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		fmt.Fprintf(&line, " stored_by_%s_octets=%d", name, kept[name].Less(keptBefore[name]).Stored/int64(b.o.idle))
 	}
 	fmt.Printf("%s at_once=%d\n", line.String(), each(at, b.o.keeper()))
 	return nil

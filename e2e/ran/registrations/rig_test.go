@@ -51,6 +51,7 @@ import (
 	"core5g.dev/core5g/images/signalling"
 	subscriberdata "core5g.dev/core5g/images/subscriber-data"
 	"core5g.dev/core5g/images/subscriber-data/aka"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
@@ -70,8 +71,9 @@ const (
 	opc = "8e27b6af0e692e750f32667a3b14605d"
 
 	nodeID = "upf.test"
-	// amfHost is the AMF's Service: whoever calls it comes to a worker that lives.
-	amfHost    = "amf.test"
+	// amfHost is the AMF's Service: whoever calls it comes to a worker that lives. dataHost is that of AUSF and UDM.
+	amfHost    = "core5g-amf.core5g.svc"
+	dataHost   = "core5g-udm.core5g.svc"
 	shardCount = 4
 )
 
@@ -131,8 +133,11 @@ func (s *story) loopback(host int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, byte(128 + os.Getpid()%120), s.number, byte(host)})
 }
 
-// stores are session stores: each gives a pod its own.
-type stores struct{ amf, smf func() sessionstore.Store }
+// root of a Service, as long as in a cluster.
+func root(host string) string { return "http://" + host + ":8000" }
+
+// stores are session stores: each gives a pod its own. Without data, that of subscriber data is its process's.
+type stores struct{ amf, smf, data func() sessionstore.Store }
 
 // inMemory is what lasts as long as the story.
 func inMemory() stores {
@@ -210,7 +215,10 @@ func (s *story) connects() {
 
 // dial by name.
 func (s *story) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if host, _, _ := net.SplitHostPort(address); host == amfHost {
+	switch host, _, _ := net.SplitHostPort(address); host {
+	case dataHost:
+		address = s.data.Listener.Addr().String()
+	case amfHost:
 		list := s.living()
 		if len(list) == 0 {
 			return nil, errors.New("no AMF lives")
@@ -286,8 +294,12 @@ func (s *story) serveData(beside func(subscription.Objects) subscription.Objects
 		s.t.Fatal(err)
 	}
 	s.wg.Go(func() { _ = objects.Watch(s.ctx, s.log("subscriber-data")) })
+	kept := records.InMemory()
+	if s.stores.data != nil {
+		kept = records.New(s.stores.data(), s.sealer, "subscriber-data")
+	}
 	s.data = httptest.NewServer(subscriberdata.NewHandler(subscriberdata.Parts{
-		Directory: subscription.NewDirectory(beside(objects)), Now: time.Now, Sequences: aka.NewSequences(time.Now, 0, nil), Callbacks: s.client, Withdraw: true,
+		Directory: subscription.NewDirectory(beside(objects)), Records: kept, Now: time.Now, Sequences: aka.NewSequences(time.Now, 0, nil), Callbacks: s.client, Withdraw: true,
 		Log: s.log("subscriber-data"), Registry: prometheus.NewRegistry(),
 	}))
 	s.t.Cleanup(s.data.Close)
@@ -345,11 +357,11 @@ type finder struct{ s *story }
 func (f finder) Find(_ context.Context, service sbi.Service) ([]sbi.Endpoint, error) {
 	switch service.Type {
 	case "AUSF", "UDM":
-		return []sbi.Endpoint{{Root: f.s.data.URL}}, nil
+		return []sbi.Endpoint{{Root: root(dataHost)}}, nil
 	case "SMF":
 		return []sbi.Endpoint{{Root: f.s.smf.URL, Instance: smfInstance}}, nil
 	case "AMF":
-		return []sbi.Endpoint{{Root: "http://" + amfHost}}, nil
+		return []sbi.Endpoint{{Root: root(amfHost)}}, nil
 	}
 	return nil, errors.New("nobody serves " + service.Type)
 }
@@ -630,7 +642,7 @@ func (s *story) startWorker(step ...func(*amfWorker, string)) *amfWorker {
 	client := sbi.NewClient(s.client, finder{s}, prometheus.NewRegistry())
 	var err error
 	w.Pod, err = worker.New(worker.Options{
-		Log: s.log(w.name), Holder: w.name, Set: "amf", Shards: shardCount, Store: store, Sealer: s.sealer, InstanceID: amfInstance, URI: "http://" + amfHost,
+		Log: s.log(w.name), Holder: w.name, Set: "amf", Shards: shardCount, Store: store, Sealer: s.sealer, InstanceID: amfInstance, URI: root(amfHost),
 		AUSF: nausf.NewClient(client), UDM: nudm.NewClient(client), SMF: nsmf.NewClient(client), Callbacks: namf.NewClient(client), PCF: npcf.NewClient(client),
 		Registry: w.registry, Terminators: s.addresses, Dial: w.dial, Tracer: signalling.New(time.Now),
 		Passing: worker.Passing{Transport: transport, Root: func(holder string) string {
