@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"core5g.dev/core5g/images/strictcbor"
 )
@@ -22,13 +23,18 @@ var ErrVersion = errors.New("the record is of a version that cannot be read")
 
 var encoding, decoding = strictcbor.Encoding(), strictcbor.Decoding(8, 1024, 256)
 
-// Records of UEs with many PDU sessions repeat themselves, and the store bounds what it keeps of one: those of plain octets or more are deflated
-// (RFC 1951) behind an octet that no CBOR map begins with. Most are not, and cost nothing. expanded bounds what is read.
+// Records repeat themselves, in URIs above all, and the store bounds what it keeps of one. Those of plain octets or more are deflated (RFC 1951) behind an octet that
+// no CBOR map begins with. A UE that is idle stays as it is for long, and there are many: those are deflated from resting octets on. Others cost nothing. expanded
+// bounds what is read.
 const (
 	plain    = 1536
+	resting  = 384
 	deflated = 0x01
 	expanded = 1 << 16
 )
+
+// Writers and readers are used again: they have tables of 40 to 200 kB, and nothing is left in them.
+var writers, readers sync.Pool
 
 // written is a UE as the store has it: one of the attachments that it has left lies where programs look for it that know of one alone.
 type written struct {
@@ -45,19 +51,30 @@ func (u *UE) Encode() ([]byte, error) {
 		out.First, out.More = &u.Left[0], u.Left[1:]
 	}
 	b, err := encoding.Marshal(&out)
-	if err != nil || len(b) < plain {
+	if err != nil || len(b) < resting || len(b) < plain && !u.rests() {
 		return b, err
 	}
 	return deflate(b)
 }
 
+// rests: the UE is idle, and nobody is about to do anything with it.
+func (u *UE) rests() bool {
+	return u.N2 == nil && len(u.Left) == 0 && u.Procedure == nil && u.Command == nil && u.Paging == nil && u.Handover == nil
+}
+
 func deflate(b []byte) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte(deflated)
-	w, err := flate.NewWriter(&out, flate.BestSpeed)
-	if err != nil {
-		return nil, err
+	w, _ := writers.Get().(*flate.Writer)
+	if w == nil {
+		var err error
+		if w, err = flate.NewWriter(&out, flate.BestSpeed); err != nil {
+			return nil, err
+		}
+	} else {
+		w.Reset(&out)
 	}
+	defer writers.Put(w)
 	if _, err := w.Write(b); err != nil {
 		return nil, err
 	}
@@ -68,7 +85,14 @@ func deflate(b []byte) ([]byte, error) {
 }
 
 func inflate(b []byte) ([]byte, error) {
-	r := flate.NewReader(bytes.NewReader(b))
+	from := bytes.NewReader(b)
+	r, _ := readers.Get().(io.ReadCloser)
+	if r == nil {
+		r = flate.NewReader(from)
+	} else if err := r.(flate.Resetter).Reset(from, nil); err != nil {
+		return nil, err
+	}
+	defer readers.Put(r)
 	out, err := io.ReadAll(io.LimitReader(r, expanded+1))
 	switch {
 	case err != nil:

@@ -259,6 +259,50 @@ func TestWhatIsRead(t *testing.T) {
 	}
 }
 
+// A UE that is idle takes less, and the same each time it is written; one with which something goes on costs no deflation.
+func TestRecordsAtRest(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*UE)
+		rests  bool
+	}{
+		"idle":                                   {func(u *UE) { u.N2 = nil }, true},
+		"connected":                              {func(*UE) {}, false},
+		"paged":                                  {func(u *UE) { u.N2, u.Paging = nil, &Paging{Attempts: 1} }, false},
+		"it has left, and its gNB does not know": {func(u *UE) { u.Left, u.N2 = []Attachment{*u.N2}, nil }, false},
+		"in the midst of a procedure":            {func(u *UE) { u.N2, u.Procedure = nil, &Procedure{Kind: 1} }, false},
+	} {
+		u := phone()
+		c.change(u)
+		whole, err := encoding.Marshal(&written{UE: *u})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first []byte
+		for n := range 3 {
+			b, err := u.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				first = b
+			}
+			if !bytes.Equal(b, first) {
+				t.Errorf("%s: it is written in two ways", name)
+			}
+			if rests := b[0] == deflated; rests != c.rests || rests && len(b) > len(whole)*4/5 {
+				t.Errorf("%s: it is deflated: %t, %d octets of %d", name, rests, len(b), len(whole))
+			}
+			got, err := Decode(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(u, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
+
 // What grows beyond all bounds is not read to its end.
 func TestInflated(t *testing.T) {
 	b, err := deflate(make([]byte, expanded+1))
