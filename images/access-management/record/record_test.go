@@ -303,6 +303,20 @@ func TestRecordsAtRest(t *testing.T) {
 	}
 }
 
+func BenchmarkRecords(b *testing.B) {
+	connected, idle := phone(), phone()
+	idle.N2 = nil
+	for name, u := range map[string]*UE{"connected": connected, "idle": idle} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := u.Encode(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // What grows beyond all bounds is not read to its end.
 func TestInflated(t *testing.T) {
 	b, err := deflate(make([]byte, expanded+1))

@@ -116,6 +116,13 @@ func FuzzPacked(f *testing.F) {
 	})
 }
 
+func BenchmarkPacked(b *testing.B) {
+	var p packer
+	for b.Loop() {
+		p.pack([]byte(servedOnce))
+	}
+}
+
 // write into the store what a program has packed, in the place of a record that is there.
 func write(t *testing.T, store sessionstore.Store, r *Records, key string, kept []byte) {
 	t.Helper()
