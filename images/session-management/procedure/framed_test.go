@@ -36,8 +36,9 @@ func TestFramedRoutes(t *testing.T) {
 	}
 	manyFlows := func(s []configuration.Slice) {
 		dn := &s[0].DataNetworks[0]
-		for n := range 5 {
+		for n := range 22 {
 			f := dn.Flows[0]
+			f.GBR.Uplink, f.GBR.Downlink, f.MBR.Uplink, f.MBR.Downlink = uint64(n+1)*71e3, uint64(n+1)*53e3, uint64(n+1)*101e3, uint64(n+1)*97e3
 			f.Name, f.Precedence = fmt.Sprintf("a-flow-of-the-site-with-a-much-longer-name-%d", n), uint8(30+n)
 			dn.Flows = append(dn.Flows, f)
 		}

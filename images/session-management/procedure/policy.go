@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
@@ -212,8 +211,7 @@ func (t *turn) fits() bool {
 	for _, f := range s.Flows {
 		s.Doubtful = with(s.Doubtful, f.QFI)
 	}
-	b, err := s.Encode()
-	return err == nil && len(b)+sessionstore.SealOverhead <= sessionstore.MaxRecord
+	return s.Roomy()
 }
 
 // policyChanged: TS 23.502 4.3.3.2 step 1b. What the PCF leaves open stays. A UE that is idle is paged for it.

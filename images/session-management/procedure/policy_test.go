@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -68,7 +69,18 @@ func TestPolicyChanged(t *testing.T) {
 	}
 	var many []record.Rule
 	for n := range 12 {
-		many = append(many, pcc(fmt.Sprint("a-rule-of-the-pcf-with-a-long-name-", n), fmt.Sprintf("203.0.113.%d/32", n), guaranteed))
+		r := pcc(fmt.Sprint("a-rule-of-the-pcf-with-a-long-name-", n), fmt.Sprintf("203.0.113.%d/32", n), guaranteed)
+		var filters []n1.Filter
+		for f := range 15 {
+			d := digest([]byte{byte(n), byte(f)})
+			filters = append(filters, n1.Filter{
+				Direction: n1.Bidirectional, Remote: netip.PrefixFrom(netip.AddrFrom4([4]byte(d[:])), 32), Protocol: 17,
+				LocalPorts:  n1.PortRange{First: binary.BigEndian.Uint16(d[4:]), Last: binary.BigEndian.Uint16(d[4:])},
+				RemotePorts: n1.PortRange{First: binary.BigEndian.Uint16(d[6:]), Last: binary.BigEndian.Uint16(d[6:])},
+			})
+		}
+		r.Filters = n1.EncodeFilters(filters)
+		many = append(many, r)
 	}
 	tell(t, "policy", []story{
 		{name: "another AMBR, another default 5QI and a flow", from: active, acts: []act{changed("the PCF", PolicyChanged{Decided: decided, Flows: []string{"game"}}), unitDone, commanded}},

@@ -5,7 +5,7 @@
 // had from elsewhere: no subscription data, no rules that follow from what is here. It is written as CBOR (RFC 8949)
 // with numbers for names. A number is never used again for anything else, and a field that is not known is passed
 // over, so that versions N-1 and N read each other's records: what N-1 does not know it loses when it writes, and N
-// must be able to go on without.
+// must be able to go on without. One that would be too large for the store is packed (packed.go).
 package record
 
 import (
@@ -442,8 +442,16 @@ type Answered struct {
 
 var encoding, decoding = strictcbor.Encoding(), strictcbor.Decoding(8, 256, 256)
 
-// Encode writes a session.
+// Encode writes a session, packed where it would be too large.
 func (s *Session) Encode() ([]byte, error) {
+	b, err := s.plain()
+	if err != nil || len(b) <= most {
+		return b, err
+	}
+	return pack(b)
+}
+
+func (s *Session) plain() ([]byte, error) {
 	out := *s
 	out.Version = Version
 	return encoding.Marshal(&out)
@@ -451,6 +459,12 @@ func (s *Session) Encode() ([]byte, error) {
 
 // Decode reads a session. Its error names nothing of the content.
 func Decode(b []byte) (*Session, error) {
+	if isPacked(b) {
+		var err error
+		if b, err = unpack(b); err != nil {
+			return nil, err
+		}
+	}
 	var s Session
 	if err := decoding.Unmarshal(b, &s); err != nil {
 		return nil, fmt.Errorf("the record cannot be read: %w", err)
