@@ -55,7 +55,8 @@ func (t *turn) setupRequest() ([]byte, error) {
 		s = s.Clone()
 		become(s, w, t.network())
 	}
-	t.s.Rerouted = false
+	// What is asked for twice may be answered by what it was the first time, from before another way was taken.
+	t.s.Rerouted, t.s.Offered = t.s.Rerouted && t.s.Offered, true
 	r := n2.SetupRequest{AMBR: &s.AMBR, Uplink: s.N3(), Type: s.Type}
 	for _, f := range s.Flows {
 		if !f.Refused && !f.Default {

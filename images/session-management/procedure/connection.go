@@ -169,6 +169,7 @@ func (t *turn) idle() { t.idleAs(0) }
 
 func (t *turn) idleAs(word uint8) {
 	t.change(func(s *record.Session) { s.Phase, s.Downlink, s.Handover = record.Idle, record.Tunnel{}, nil })
+	t.s.Offered = false
 	t.due(dueHandover, 0)
 	if word == pathBroken {
 		t.due(dueLetGo, letGoRest) // whatever becomes of the unit
@@ -199,6 +200,7 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 		s.Phase, s.Downlink, s.Handover = record.Active, response.Downlink.Tunnel, nil
 		lose(s, failed)
 	})
+	t.s.Offered = false
 	var taken []byte
 	for _, f := range response.Downlink.Flows {
 		taken = append(taken, f.QFI)
@@ -364,6 +366,7 @@ func takePaging(t *turn, e Event) {
 // unreachable: 4.2.3.3 step 3c. The UE is left alone for a while; packets that come then are reported again.
 func (t *turn) unreachable() {
 	if t.s.Phase == record.Idle {
+		t.s.Offered = false
 		t.due(duePaging, pageRest)
 	}
 }

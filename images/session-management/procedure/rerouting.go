@@ -357,8 +357,8 @@ func takeWays(t *turn, e Event) {
 
 func askUplink(t *turn) {
 	s := t.s
-	stays := moved(s) && s.Branch != nil && !s.Rerouted                                        // nor has it to hear of a branch of before
-	s.Rerouted = s.Rerouted || s.Procedure.PTI == byItself && s.Phase == record.Idle && !stays // it may be asked for a tunnel by now
+	stays := moved(s) && s.Branch != nil && !s.Rerouted                                         // nor has it to hear of a branch of before
+	s.Rerouted = s.Rerouted || s.Procedure.PTI != forSwitch && s.Phase == record.Idle && !stays // it may be asked for a tunnel by now
 	if s.Procedure.PTI != byItself || s.Phase != record.Active || stays {
 		t.routed("")
 		return

@@ -114,6 +114,22 @@ func TestRerouting(t *testing.T) {
 			}}, arrived,
 			changedTo("the Slice", func(list []configuration.Slice) { edge(list) }), {name: "the anchor has it", event: made()}, arrived,
 		}},
+		{name: "its user plane is asked for twice, and another way is taken the second time: the gNB, which may have the first answer, is told", with: edge, from: idleUE, acts: []act{
+			update1("up", Update{Connection: Activating}), update1("up, asked again, in the area", at(2, Update{Connection: Activating})), arrived, unitDone,
+			update1("the gNB has a tunnel", newTeller(t).ready()), unitDone, heardWay,
+		}},
+		{name: "it comes by Xn handover, which is asked for twice, and the second time there is a breakout: the gNB, which may have the first answer, is told", from: active, acts: []act{
+			path, unitDone, {name: "asked again, while the Slice has a breakout there", event: path.event, first: edge}, arrived, unitDone, heardWay,
+		}},
+		{name: "its user plane is asked for twice, and another way is taken in between: likewise", with: edge, from: idleUE, acts: []act{
+			update1("up", Update{Connection: Activating}), comes, arrived, unitDone, update1("up, asked again", Update{Connection: Activating}),
+			update1("the gNB has a tunnel", newTeller(t).ready()), unitDone, heardWay,
+		}},
+		{name: "likewise, and the UE was not reached: the next gNB hears of the branch at once", with: edge, from: idleUE, acts: []act{
+			{name: "packets wait", event: Report{From: 4, CPSEID: record.SEID(1, 2), Downlink: true}}, {name: "the AMF pages", event: Transferred{Outcome: Done, Paging: true}},
+			{name: "the UE was not reached", event: Unreachable{}}, update1("up, in the area", at(2, Update{Connection: Activating})), arrived, unitDone,
+			update1("the gNB has a tunnel", newTeller(t).ready()), unitDone,
+		}},
 		{name: "it comes by Xn handover: the answer has the branch (TS 23.502 4.9.1.2.3)", with: edge, from: active, acts: []act{path, unitDone, arrived, unitDone}},
 		{name: "within the area the branch's tunnel moves, and the anchor's stays", with: edge, from: branched, acts: []act{switched, unitDone}},
 		{name: "N2 handover within the area: packets wait in the branch", with: edge, from: branched, acts: []act{

@@ -20,6 +20,10 @@ import (
 //	2     the new one has not taken the session         switchFailed
 const switchUnit uint8 = 1
 
+// switchRepeated, in the record in the place of a PTI: it may have been answered before, and what it was answered first may be what counts. Where packets
+// go stays as it was then, and the access network is told by itself of another way.
+const switchRepeated uint8 = 1
+
 // switchAgain is how often a unit that does not answer is asked again; each time it is asked for some seconds (TS 29.244 6.4). The count is in the
 // record, in the place of a cause.
 const switchAgain = 2
@@ -37,6 +41,10 @@ func (t *turn) switchPath(m *n2.PathSwitchRequest) {
 		t.reply(notSwitched(http.StatusForbidden, "N2_SM_ERROR", "the default QoS flow was not taken", ngapcause.MultipleQoSFlows))
 		return
 	}
+	var how uint8
+	if t.s.Phase == record.Active && t.s.Downlink == m.Downlink {
+		how = switchRepeated
+	}
 	t.due(dueHandover, 0)
 	if t.s.Wanted == nil || !t.s.Wanted.Access { // else the new one has as long, or nobody
 		t.due(dueAccess, 0)
@@ -47,7 +55,7 @@ func (t *turn) switchPath(m *n2.PathSwitchRequest) {
 		s.Phase, s.Downlink, s.Handover = record.Active, m.Downlink, nil
 		lose(s, missing(s, m.Flows))
 	})
-	t.s.Procedure = &record.Procedure{Kind: uint8(Switching), Began: t.in.Now.UnixMilli(), Message: m.Flows}
+	t.s.Procedure = &record.Procedure{Kind: uint8(Switching), Began: t.in.Now.UnixMilli(), PTI: how, Message: m.Flows}
 	t.next(switchUnit)
 }
 
@@ -70,9 +78,9 @@ func takeSwitch(t *turn, e Event) {
 func (t *turn) switched(u Unit) {
 	switch {
 	case u.Outcome == Done:
-		taken := t.s.Procedure.Message
+		taken, repeated := t.s.Procedure.Message, t.s.Procedure.PTI == switchRepeated
 		t.over("")
-		if t.reroute(forSwitch, taken) { // 4.9.1.2.3: the answer has the new way
+		if !repeated && t.reroute(forSwitch, taken) { // 4.9.1.2.3: the answer has the new way
 			return
 		}
 		t.switchedTo(taken)

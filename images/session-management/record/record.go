@@ -115,6 +115,8 @@ type Session struct {
 	Left *Left `cbor:"51,keyasint,omitempty"`
 	// Rerouted: another unit is on N3 than an access network that was asked for a tunnel may know.
 	Rerouted bool `cbor:"52,keyasint,omitempty"`
+	// Offered: an access network was asked for a tunnel, and has not answered. It knows who was on N3 then.
+	Offered bool `cbor:"61,keyasint,omitempty"`
 	// ToldAccess is when the access network was last told what flows it has, its answer being nobody's; Unix time in ms, 0: long ago. Negative: it has
 	// answered that, then.
 	ToldAccess int64 `cbor:"53,keyasint,omitempty"`

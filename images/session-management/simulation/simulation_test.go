@@ -72,6 +72,7 @@ var failed = []uint64{
 	333422, // a unit that was taken away was none that a new holder knew of, and its sessions stayed there
 	349582, // a Slice that was as before again while its sessions followed a change was not followed by those that had
 	318153, // what a unit had that nobody knew stayed there, where it did not answer its deletion
+	349773, // a path switch was asked for twice, and of another way only the second answer told, which nobody heard
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
