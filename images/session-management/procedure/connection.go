@@ -169,7 +169,7 @@ func (t *turn) idle() { t.idleAs(0) }
 
 func (t *turn) idleAs(word uint8) {
 	t.change(func(s *record.Session) { s.Phase, s.Downlink, s.Handover = record.Idle, record.Tunnel{}, nil })
-	t.s.Offered = false
+	t.s.Offered, t.s.Silent = false, false // it is told when it is back
 	t.due(dueHandover, 0)
 	if word == pathBroken {
 		t.due(dueLetGo, letGoRest) // whatever becomes of the unit
@@ -201,6 +201,7 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 		lose(s, failed)
 	})
 	t.s.Offered = false
+	t.shown()
 	var taken []byte
 	for _, f := range response.Downlink.Flows {
 		taken = append(taken, f.QFI)

@@ -185,7 +185,12 @@ func (t *turn) atRest(e Event) {
 // update sorts what an AMF wants by TS 29.502 5.2.2.3. What it wants of the access side and of the UE may come together.
 func (t *turn) update(e Update) {
 	if e.N1 != nil {
+		silent := t.s.Silent
+		t.shown()
 		t.fromUE(e.N1)
+		if silent {
+			t.catchUp()
+		}
 		return
 	}
 	switch {
@@ -206,6 +211,7 @@ func (t *turn) update(e Update) {
 	case e.N2 != nil || e.N2Type != "":
 		t.fromAccess(e)
 	default: // another AMF, a location: heardFrom has it
+		t.shown()
 		t.reply(Updated{})
 		t.catchUp()
 	}

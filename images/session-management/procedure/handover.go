@@ -181,6 +181,7 @@ func (t *turn) handoverCompleted() {
 		lose(s, missing(s, h.Taken))
 		h.Buffering, h.Arrived = false, true
 	})
+	t.shown()
 	t.due(dueHandover, forwardingTime)
 	t.hand(handCompleted)
 }

@@ -55,6 +55,7 @@ func (t *turn) settingsChanged() {
 	}
 	if t.lags(network) {
 		t.s.Behind = true
+		t.shown() // it has the next change tried, too
 	}
 	t.catchUp()
 }
@@ -89,7 +90,7 @@ func (t *turn) catchUp() {
 		return
 	}
 	network := t.network()
-	if !t.s.Behind || t.s.Phase != record.Active || t.s.Command != nil || t.s.Handover != nil || network == nil {
+	if !t.s.Behind || t.s.Silent || t.s.Phase != record.Active || t.s.Command != nil || t.s.Handover != nil || network == nil {
 		return
 	}
 	if rest := t.rest(); rest > 0 {
@@ -618,14 +619,16 @@ func (t *turn) backOver() {
 	t.catchUp() // in a while, where they have not heard of it
 }
 
-// commandUnanswered: T3591 has expired for the last time (TS 24.501 6.3.2.6).
+// commandUnanswered: T3591 has expired for the last time, and the procedure is aborted (TS 24.501 6.3.2.5, a). What has changed is not lost for the UE, nor
+// what it may have heard of it: it is told either way when it is back, or, where it was connected all the time, when it shows itself.
 func (t *turn) commandUnanswered() {
-	if t.s.Phase == record.Idle { // it was away: it hears when it is back
-		t.s.Behind = true
-		t.change(func(s *record.Session) { doubt(s, s.Wanted) })
-	}
+	t.s.Behind, t.s.Silent = true, t.s.Phase == record.Active
+	t.change(func(s *record.Session) { doubt(s, s.Wanted) })
 	t.abort("no answer of the UE")
 }
+
+// shown: the UE has sent something, or has come from elsewhere, so that a command may reach it.
+func (t *turn) shown() { t.s.Silent = false }
 
 // unitRest is how long a unit that did not answer is left alone, and behindTime a UE that has just answered.
 const (

@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 
@@ -85,6 +86,13 @@ func TestModificationByTheNetwork(t *testing.T) {
 	}
 	mayHaveOther := mayHave(otherwise)[:10] // the unit has nothing to take back
 	rested := act{name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}
+	// Likewise one that is connected; the gNB goes back.
+	unheard := func(f func([]configuration.Slice), more ...act) []act {
+		told := append([]act{changedTo("the Slice", f)}, more...)
+		return append(told, commanded, gnbHas, silent, silent, silent, silent, silent, unitDone, commanded)
+	}
+	unheardOther := func() []act { return slices.Delete(unheard(bigger), 8, 9) } // the unit has nothing to take back
+	commandLate := update1("the UE's answer comes late", Update{N1: complete(0)})
 	flows := func(list []configuration.Slice) {
 		list[0].DataNetworks[0].Flows = newTeller(t).slices[0].DataNetworks[0].Flows
 	}
@@ -192,6 +200,21 @@ func TestModificationByTheNetwork(t *testing.T) {
 		{name: "the UE does not answer: T3591 five times, then back", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, silent, silent, silent, silent, silent, unitDone, commanded,
 		}},
+		{name: "the UE does not answer, and shows itself, by an answer that comes late: it is told again, and nothing before", from: active, acts: append(unheard(gameForAll, unitDone),
+			rested, commandLate, unitDone, commanded, gnbHas, done, unitDone)},
+		{name: "the UE does not answer, and is at another gNB: it is told again", from: active, acts: append(unheardOther(),
+			update1("the UE is at another gNB", Update{ToBeSwitched: true, N2Type: n2.InfoPathSwitchRequest, N2: makes(t, &n2.PathSwitchRequest{Downlink: otherGNB, Flows: []uint8{1, 2}})}),
+			unitDone, rested, commanded)},
+		{name: "the UE does not answer, goes idle and comes back: it is told again", from: active, acts: append(unheardOther(), noUE, unitDone, comes, arrives, unitDone, rested, commanded)},
+		{name: "the UE does not answer, and the AMF says where it is: it is told again", from: active, acts: append(unheardOther(), update1("the AMF", Update{AMF: record.AMF{TAC: 7}}), rested, commanded)},
+		{name: "the UE does not answer, and the Slice changes: it is told what holds then", from: active, acts: append(unheardOther(), changedTo("the Slice, as it was", func(list []configuration.Slice) {
+			list[0].DataNetworks[0].AMBR = newTeller(t).slices[0].DataNetworks[0].AMBR
+		}), rested, commanded)},
+		{name: "neither gNB nor UE answers to a flow's end: the gNB hears again, and the UE when it shows itself", from: active, acts: []act{
+			changedTo("the Slice", noFlows), commanded, silent, silent, silent, silent, silent, unitDone, commanded, commandLate, rested, commanded, done,
+		}},
+		{name: "the UE does not answer to a flow's end, which is there again when it shows itself: it is told anew", from: active, acts: append(unheard(noFlows),
+			changedTo("the Slice, as it was", flows), rested, unitDone, commanded, gnbHas, done, unitDone)},
 		{name: "the UE answers what nobody asked, or twice", from: active, acts: []act{done, update1("complete, PTI 7", Update{N1: complete(7)}), update1("reject, PTI 7", Update{N1: commandReject(7, 111)})}},
 		{name: "the UE is idle: it hears when its user plane is up", from: idleUE, acts: []act{
 			changedTo("the Slice", bigger), update1("the AMF wants it up", Update{Connection: Activating}), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone, commanded,

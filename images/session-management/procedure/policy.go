@@ -220,6 +220,7 @@ func (t *turn) policyChanged(p PolicyChanged) {
 		t.reply(Failed{Status: http.StatusNotFound, Cause: "CONTEXT_NOT_FOUND", Detail: "the session is being released"})
 		return
 	}
+	t.shown() // as for a change of the Slice
 	t.s.Decided = and(t.s.Decided, p.Decided)
 	if p.Flows != nil {
 		t.s.Subscribed = p.Flows
@@ -300,7 +301,7 @@ func (t *turn) lostRules() {
 	s.Rules = slices.DeleteFunc(s.Rules, func(r record.Rule) bool {
 		n := named(s.Flows, r.Name)
 		there := n >= 0 && !s.Flows[n].Refused
-		if there || s.Behind && (n < 0 || doubted(s.Flows[n])) {
+		if there || s.Behind && !s.Silent && (n < 0 || doubted(s.Flows[n])) {
 			return false
 		}
 		if !r.Own {
@@ -467,6 +468,9 @@ func (t *turn) decided(p Policy) {
 	t.s.Decided = and(t.s.Decided, p.Decided)
 	if p.Flows != nil {
 		t.s.Subscribed = p.Flows
+	}
+	if p.Said || p.Flows != nil || p.Decided != (record.Decided{}) {
+		t.shown() // as for a change of the Slice
 	}
 	t.failed(t.rule(p.Ruling)...)
 	if t.s.Control != nil && len(t.s.Control.Failed) > 0 { // not in a circle: a PCF that insists hears so when something else has happened

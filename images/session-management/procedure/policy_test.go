@@ -117,6 +117,10 @@ func TestPolicyChanged(t *testing.T) {
 		{name: "the UE refuses a rule: the PCF hears", from: ruled, acts: []act{
 			rules("the PCF", game), unitDone, commanded, gnbHas, asks("the UE", commandReject(0, n1.CauseSemanticErrorInQoS)), unitDone, commanded, pcfHas,
 		}},
+		{name: "the UE does not answer to a rule: the PCF hears, and the UE is told to forget it when it shows itself", from: ruled, acts: []act{
+			rules("the PCF", game), unitDone, commanded, gnbHas, silent, silent, silent, silent, silent, unitDone, commanded, pcfHas,
+			asks("the UE, late", complete(0)), {name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}, commanded, done,
+		}},
 		{name: "the unit refuses a rule: the PCF hears", from: ruled, acts: []act{rules("the PCF", game), unitRefuses, pcfHas}},
 		{name: "the PCF decides in answer to what it hears", from: ruled, acts: []act{
 			{name: "time to ask", event: PolicyChanged{From: 8, Ruling: Ruling{Revalidate: 1_800_000_060}}}, {name: "a minute later", event: Due{Name: duePolicy}, later: time.Minute},

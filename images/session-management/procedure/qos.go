@@ -285,9 +285,14 @@ func sameQoS(a, b record.Flow) bool {
 func backForAccess(s *record.Session, w *record.Wanted) *n2.ModifyRequest {
 	was := forAccess(s, w)
 	if was == nil {
-		return nil
+		was = &n2.ModifyRequest{}
 	}
 	r := &n2.ModifyRequest{}
+	for _, qfi := range w.Gone { // what the UE may have forgotten is not taken back, whether or not the access network has heard
+		if n := indexOf(s.Flows, qfi); w.Access && n > 0 && doubted(s.Flows[n]) {
+			r.Released = append(r.Released, n2.FlowCause{QFI: qfi, Cause: ngapcause.ReleasedBy5GC})
+		}
+	}
 	if was.AMBR != nil {
 		ambr := s.AMBR
 		r.AMBR = &ambr
@@ -395,8 +400,8 @@ func notCome(s *record.Session) {
 	}
 }
 
-// doubt what a UE has that may have heard of a change. It is told either way when it is back. Flows that come or go nobody else has: they are as
-// no Slice has them.
+// doubt what a UE has that may have heard of a change. It is told either way when it is back, or shows itself. Flows that come or go nobody else has:
+// they are as no Slice has them.
 func doubt(s *record.Session, w *record.Wanted) {
 	if w.AMBR != (record.AMBR{}) {
 		s.Doubtful = with(s.Doubtful, theAMBR)

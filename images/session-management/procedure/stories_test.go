@@ -366,6 +366,9 @@ func sessionWords(out Output) string {
 	if s.Behind {
 		words = append(words, "behind")
 	}
+	if s.Silent {
+		words = append(words, "the UE is silent")
+	}
 	if len(s.Routes) > 0 {
 		words = append(words, fmt.Sprint("with ", s.Routes))
 	}

@@ -45,6 +45,7 @@ func (t *turn) switchPath(m *n2.PathSwitchRequest) {
 	if t.s.Phase == record.Active && t.s.Downlink == m.Downlink {
 		how = switchRepeated
 	}
+	t.shown()
 	t.due(dueHandover, 0)
 	if t.s.Wanted == nil || !t.s.Wanted.Access { // else the new one has as long, or nobody
 		t.due(dueAccess, 0)

@@ -109,6 +109,8 @@ type Session struct {
 	Behind bool `cbor:"35,keyasint,omitempty"`
 	// Doubtful are QFIs of flows that the UE may have heard of otherwise than they are, 0 for the AMBR: it is told them anew.
 	Doubtful []byte `cbor:"57,keyasint,omitempty"`
+	// Silent: the UE, which is connected, has not answered a command, however often it was sent. What is left to tell it waits until it shows itself.
+	Silent bool `cbor:"62,keyasint,omitempty"`
 	// Branch is the unit between access network and anchor (TS 23.501 5.6.4.2); nil: the anchor itself is on N3.
 	Branch *Branch `cbor:"50,keyasint,omitempty"`
 	// Left is a unit that is not on the session's way any more, and that may still have it; nil: none.

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"time"
@@ -31,6 +32,8 @@ type mobile struct {
 	freed bool
 	// offered is where the access network that was asked last is to send packets.
 	offered record.Tunnel
+	// deaf: till then the UE hears no command; its access network does.
+	deaf time.Time
 	// command is the last that the UE had, and rejects what it thought of it: it does of the same one again.
 	command string
 	rejects bool
@@ -53,6 +56,29 @@ func (m *mobile) accepted(accept []byte) {
 	n := int(accept[5])<<8 | int(accept[6])
 	m.rules, m.command = map[uint8]bool{}, ""
 	m.takeRules(accept[7 : 7+n])
+}
+
+// deafen one of the UEs, in some worlds, for longer than T3591 is begun anew (TS 24.501 6.3.2.5).
+func (w *world) deafen(seed uint64) {
+	chance := rand.New(rand.NewPCG(seed, 6)) // of its own: other worlds go on as they did
+	if w.real || chance.IntN(6) != 0 {
+		return
+	}
+	u := w.ues[chance.IntN(len(w.ues))]
+	w.After(time.Duration(chance.Int64N(int64(unkind))), func() {
+		w.Note("%s is deaf", u.supi)
+		u.deaf = w.Now.Add(2 * time.Minute)
+	})
+}
+
+// shows: a UE that has been deaf hears again, and is heard of.
+func (u *ue) shows() {
+	rec := u.w.truth(record.Key(u.supi, sessionID))
+	if rec == nil || !rec.Silent || u.ref != rec.Ref() || u.request != nil || u.w.Now.Before(u.deaf) {
+		return
+	}
+	u.w.Ended[aSilentUE]++
+	u.update("location", procedure.Update{AMF: record.AMF{InstanceID: "amf"}}, func(procedure.Updated) {})
 }
 
 // takeRules as a UE does. A rule has its flow's number.
@@ -122,7 +148,7 @@ func (u *ue) told(command, modify []byte, kind n2.InfoType) {
 	if kind == n2.InfoModifyRequest && u.teid != 0 {
 		u.accessTold(modify)
 	}
-	if !commands {
+	if !commands || u.w.Now.Before(u.deaf) {
 		return
 	}
 	pti := command[2]

@@ -22,6 +22,9 @@ const ims = "ims"
 // anAddressTwice is what has come about where two sessions have one address, in two network instances.
 const anAddressTwice = "an address twice"
 
+// aSilentUE is what has come about where a UE, connected, has not answered a command, however often it was sent.
+const aSilentUE = "a silent UE"
+
 // How long the world is unkind, and how long it is kind then at most.
 const (
 	unkind = time.Minute
@@ -117,6 +120,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	w.misfortune()
 	w.settings()
 	w.pathsFail()
+	w.deafen(seed)
 	return w, nil
 }
 
@@ -277,6 +281,9 @@ func (w *world) Run() error {
 	for end := w.Now.Add(kind); w.Wrong == nil; {
 		for soon := w.Now.Add(10 * time.Second); w.Wrong == nil && w.Step(soon); {
 			continue
+		}
+		for _, u := range w.ues {
+			u.shows()
 		}
 		err := w.agree()
 		switch {
