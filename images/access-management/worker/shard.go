@@ -14,6 +14,7 @@ import (
 	"core5g.dev/core5g/images/access-management/runner"
 	"core5g.dev/core5g/images/nf/loop"
 	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/stack"
 )
 
 // Shard is one that this pod holds, from the lease that it got to the lease's end.
@@ -95,6 +96,7 @@ func (s *Shard) Settings() *procedure.Settings { return s.pod.settings.Load() }
 // Store implements runner.World.
 func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
 	s.pod.running.Go(func() {
+		stack.Grow()
 		select {
 		case s.pod.writes <- struct{}{}:
 		case <-s.ctx.Done():

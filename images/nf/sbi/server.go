@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"core5g.dev/core5g/images/nf/stack"
 )
 
 // mostStreams are requests under way at a time on one connection. A pod whose UEs all come at once has more than the 250 of net/http, and would make
@@ -20,7 +22,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           grown(handler),
 		Protocols:         protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: mostStreams},
 		ReadHeaderTimeout: 10 * time.Second,
@@ -39,6 +41,14 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		return err
 	}
 	return nil
+}
+
+// grown is a handler whose goroutines, one for each request, have the stack that JSON and what is behind it need (package stack).
+func grown(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stack.Grow()
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // ServeBeside opens an address for metrics or health, and has run do the serving until ctx ends. Without an address there is none.

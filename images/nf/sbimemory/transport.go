@@ -9,6 +9,8 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"runtime/debug"
+
+	"core5g.dev/core5g/images/nf/stack"
 )
 
 // ErrNotServed: the function is of this program, and does not serve now. Nothing was sent.
@@ -75,6 +77,7 @@ func closeBody(r *http.Request) {
 
 // handle a request. The answer is nil where the handler panics, as the end of a connection would be.
 func (n *Network) handle(door *Door, handler http.Handler, r *http.Request, ended chan<- *answer) {
+	stack.Grow()
 	// Not the caller's context: what is in it, such as its trace, is not the handler's. Its end is.
 	ctx, cancel := context.WithCancel(context.Background())
 	stop := context.AfterFunc(r.Context(), cancel)

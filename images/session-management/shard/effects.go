@@ -10,6 +10,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/stack"
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
@@ -53,6 +54,7 @@ func (s *Shard) Live() map[string]configuration.Live { return s.live }
 // Store implements runner.World.
 func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
 	go func() {
+		stack.Grow()
 		s.pod.writes <- struct{}{}
 		defer func() { <-s.pod.writes }()
 		ctx, cancel := context.WithTimeout(s.ctx, storeTime)
@@ -106,6 +108,7 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 // call somebody outside of the loop.
 func (s *Shard) call(f func(context.Context) procedure.Event, done func(procedure.Event)) {
 	go func() {
+		stack.Grow()
 		ctx, cancel := context.WithTimeout(s.ctx, callTime)
 		defer cancel()
 		answer := f(ctx)
