@@ -8,7 +8,6 @@ import (
 
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/stack"
 	consumer "core5g.dev/core5g/images/session-management/namf"
 )
 
@@ -54,8 +53,7 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 
 // call somebody outside of the loop. What cannot be begun in time, since too much is under way, was not sent; nor is what has waited beyond the lease's end.
 func (s *Shard) call(limit time.Duration, done func(procedure.Event), f func(context.Context) procedure.Event) {
-	s.pod.running.Go(func() {
-		stack.Grow()
+	s.loop.Errand(s.pod.running.Go, func() func() {
 		ctx, cancel := context.WithTimeout(s.ctx, limit)
 		defer cancel()
 		select {
@@ -67,7 +65,7 @@ func (s *Shard) call(limit time.Duration, done func(procedure.Event), f func(con
 			cancel()
 		}
 		answer := f(ctx)
-		s.loop.Post(func() { done(answer) })
+		return func() { done(answer) }
 	})
 }
 

@@ -14,7 +14,6 @@ import (
 	"core5g.dev/core5g/images/access-management/runner"
 	"core5g.dev/core5g/images/nf/loop"
 	"core5g.dev/core5g/images/nf/sessionstore"
-	"core5g.dev/core5g/images/nf/stack"
 )
 
 // Shard is one that this pod holds, from the lease that it got to the lease's end.
@@ -95,17 +94,16 @@ func (s *Shard) Settings() *procedure.Settings { return s.pod.settings.Load() }
 
 // Store implements runner.World.
 func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
-	s.pod.running.Go(func() {
-		stack.Grow()
+	s.loop.Errand(s.pod.running.Go, func() func() {
 		select {
 		case s.pod.writes <- struct{}{}:
 		case <-s.ctx.Done():
-			return
+			return nil
 		}
 		defer func() { <-s.pod.writes }()
 		ctx, cancel := context.WithTimeout(s.ctx, storeTime)
 		defer cancel()
-		s.loop.Post(f(ctx, s.pod.Store))
+		return f(ctx, s.pod.Store)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sessionstore"
-	"core5g.dev/core5g/images/nf/stack"
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
@@ -53,15 +52,16 @@ func (s *Shard) Live() map[string]configuration.Live { return s.live }
 
 // Store implements runner.World.
 func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
-	go func() {
-		stack.Grow()
+	s.loop.Errand(spawn, func() func() {
 		s.pod.writes <- struct{}{}
 		defer func() { <-s.pod.writes }()
 		ctx, cancel := context.WithTimeout(s.ctx, storeTime)
 		defer cancel()
-		s.loop.Post(f(ctx, s.pod.Store))
-	}()
+		return f(ctx, s.pod.Store)
+	})
 }
+
+func spawn(f func()) { go f() }
 
 // Waiting implements runner.World.
 func (s *Shard) Waiting(t procedure.Token) bool { return s.pod.tokens.Has(t) }
@@ -107,13 +107,12 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 
 // call somebody outside of the loop.
 func (s *Shard) call(f func(context.Context) procedure.Event, done func(procedure.Event)) {
-	go func() {
-		stack.Grow()
+	s.loop.Errand(spawn, func() func() {
 		ctx, cancel := context.WithTimeout(s.ctx, callTime)
 		defer cancel()
 		answer := f(ctx)
-		s.loop.Post(func() { done(answer) })
-	}()
+		return func() { done(answer) }
+	})
 }
 
 // outcome of a call by its error.
