@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -10,12 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/nsmf"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
+	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/sessionstore"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -209,5 +213,37 @@ func TestAShardThatHasTheUENoMore(t *testing.T) {
 	_, err = requests{p}.place(t.Context(), "imsi-208930000000002", false)
 	if !errors.Is(err, errNoUE) {
 		t.Errorf("of nobody: %v", err)
+	}
+}
+
+// whileFinding does something when a service is looked for, and finds none.
+type whileFinding func()
+
+func (f whileFinding) Find(context.Context, sbi.Service) ([]sbi.Endpoint, error) {
+	f()
+	return nil, http.ErrNotSupported
+}
+func (whileFinding) Failed(sbi.Service, sbi.Endpoint) {}
+
+// The SMF that is to make a session asks for its UE before it has answered: the UE is found, and nobody looks into the store for it.
+func TestAUEIsFoundWhileItsSessionIsMade(t *testing.T) {
+	const supi = "imsi-208930000000001"
+	p := podAt(t, func() []string { return nil })
+	p.settings.Store(&procedure.Settings{})
+	p.InstanceID = "amf-0"
+	here := &Shard{pod: p, number: 2, log: slog.New(slog.DiscardHandler)}
+	p.held[2] = here
+	asked := false
+	p.SMF = nsmf.NewClient(sbi.NewClient(&http.Transport{}, whileFinding(func() {
+		asked = true
+		if s, err := p.holder(t.Context(), supi); s != here { // the store has no record of it
+			t.Errorf("found in %v: %v", s, err)
+		}
+	}), prometheus.NewRegistry()))
+	here.session(t.Context(), procedure.AskSession{
+		Operation: procedure.CreateSession, SUPI: supi, PLMN: "20893", Session: record.Session{ID: 1, DNN: "internet", Slice: record.Slice{SST: 1}},
+	})
+	if !asked {
+		t.Error("no SMF was looked for")
 	}
 }

@@ -68,6 +68,7 @@ func (s *Shard) amf(e *procedure.AskSession) smf.AMF {
 }
 
 func (s *Shard) createSession(ctx context.Context, e *procedure.AskSession) procedure.Event {
+	s.pod.hints.add(e.SUPI, s.number) // the SMF asks for the UE before it is done: where that is need not be read from the store
 	slice, mark := snssai(e.Session.Slice), s.mark()
 	at := nsmf.SMF{SNSSAI: &slice, DNN: e.Session.DNN}
 	create := &smf.Create{
