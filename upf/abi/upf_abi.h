@@ -703,6 +703,22 @@ struct upf_link_state {  // [UPF_PORTS]
 };
 static_assert(sizeof(struct upf_link_state) == 32, "upf_link_state");
 
+// Where an interface has two gateways of one IP version, they are asked all the time, and this is what is known
+// of each, written by the first worker.
+#define UPF_GATEWAYS 4u // of an interface: two of IPv4, two of IPv6
+enum upf_gateway {
+	UPF_GATEWAY_UNKNOWN = 0, // not one of two, or not asked often enough yet
+	UPF_GATEWAY_ANSWERS = 1,
+	UPF_GATEWAY_SILENT = 2,
+};
+struct upf_gateway_state { // [UPF_PORTS][UPF_GATEWAYS]
+	uint64_t state;    // enum upf_gateway
+	uint64_t losses;   // how often it ceased to answer
+	uint64_t since;    // TSC of the last change; 0: none yet
+	upf_addr address;  // all zero: it is not one of two
+};
+static_assert(sizeof(struct upf_gateway_state) == 40, "upf_gateway_state");
+
 struct upf_shm { // head of the segment; offsets are from its start
 	uint32_t magic;
 	uint32_t version;
@@ -720,7 +736,8 @@ struct upf_shm { // head of the segment; offsets are from its start
 	uint64_t topology_offset; // struct upf_topology; 0: not told
 	uint64_t groups_offset;   // struct upf_drop_stats[workers][UPF_GROUPS]: the same by group
 	uint64_t links_offset;    // struct upf_link_state[UPF_PORTS]
-	uint64_t reserved[2];
+	uint64_t gateways_offset; // struct upf_gateway_state[UPF_PORTS][UPF_GATEWAYS]; 0: not told
+	uint64_t reserved;
 };
 static_assert(sizeof(struct upf_shm) == 128, "upf_shm");
 

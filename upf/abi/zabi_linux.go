@@ -62,6 +62,7 @@ const (
 	NodesMax                = 0x40               // UPF_NODES_MAX
 	NodeNone                = 0xffffffff         // UPF_NODE_NONE
 	LinkLookMs              = 0x1f4              // UPF_LINK_LOOK_MS
+	Gateways                = 0x4                // UPF_GATEWAYS
 	OpHello                 = 0x1                // UPF_OP_HELLO
 	OpTransaction           = 0x2                // UPF_OP_TRANSACTION
 	OpAnswer                = 0x3                // UPF_OP_ANSWER
@@ -162,6 +163,9 @@ const (
 	LinkUnknown             = 0x0                // UPF_LINK_UNKNOWN
 	LinkUp                  = 0x1                // UPF_LINK_UP
 	LinkDown                = 0x2                // UPF_LINK_DOWN
+	GatewayUnknown          = 0x0                // UPF_GATEWAY_UNKNOWN
+	GatewayAnswers          = 0x1                // UPF_GATEWAY_ANSWERS
+	GatewaySilent           = 0x2                // UPF_GATEWAY_SILENT
 )
 
 // DropReason is one entry of UPF_DROP_REASONS.
@@ -654,6 +658,14 @@ type LinkState struct {
 	Missed uint64
 }
 
+// GatewayState is struct upf_gateway_state, 40 octets.
+type GatewayState struct {
+	State   uint64
+	Losses  uint64
+	Since   uint64
+	Address Addr
+}
+
 // Shm is struct upf_shm, 128 octets.
 type Shm struct {
 	Magic          uint32
@@ -672,7 +684,8 @@ type Shm struct {
 	TopologyOffset uint64
 	GroupsOffset   uint64
 	LinksOffset    uint64
-	Reserved       [2]uint64
+	GatewaysOffset uint64
+	Reserved       uint64
 }
 
 // Array bounds that are negative, and so do not compile, when Go lays a struct out differently.
@@ -1323,6 +1336,16 @@ var (
 	_ [16 - unsafe.Offsetof(LinkState{}.Since)]struct{}
 	_ [unsafe.Offsetof(LinkState{}.Missed) - 24]struct{}
 	_ [24 - unsafe.Offsetof(LinkState{}.Missed)]struct{}
+	_ [unsafe.Sizeof(GatewayState{}) - 40]struct{}
+	_ [40 - unsafe.Sizeof(GatewayState{})]struct{}
+	_ [unsafe.Offsetof(GatewayState{}.State) - 0]struct{}
+	_ [0 - unsafe.Offsetof(GatewayState{}.State)]struct{}
+	_ [unsafe.Offsetof(GatewayState{}.Losses) - 8]struct{}
+	_ [8 - unsafe.Offsetof(GatewayState{}.Losses)]struct{}
+	_ [unsafe.Offsetof(GatewayState{}.Since) - 16]struct{}
+	_ [16 - unsafe.Offsetof(GatewayState{}.Since)]struct{}
+	_ [unsafe.Offsetof(GatewayState{}.Address) - 24]struct{}
+	_ [24 - unsafe.Offsetof(GatewayState{}.Address)]struct{}
 	_ [unsafe.Sizeof(Shm{}) - 128]struct{}
 	_ [128 - unsafe.Sizeof(Shm{})]struct{}
 	_ [unsafe.Offsetof(Shm{}.Magic) - 0]struct{}
@@ -1357,6 +1380,8 @@ var (
 	_ [96 - unsafe.Offsetof(Shm{}.GroupsOffset)]struct{}
 	_ [unsafe.Offsetof(Shm{}.LinksOffset) - 104]struct{}
 	_ [104 - unsafe.Offsetof(Shm{}.LinksOffset)]struct{}
-	_ [unsafe.Offsetof(Shm{}.Reserved) - 112]struct{}
-	_ [112 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Shm{}.GatewaysOffset) - 112]struct{}
+	_ [112 - unsafe.Offsetof(Shm{}.GatewaysOffset)]struct{}
+	_ [unsafe.Offsetof(Shm{}.Reserved) - 120]struct{}
+	_ [120 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
 )

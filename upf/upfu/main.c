@@ -154,6 +154,7 @@ start_workers(struct upf_u *u)
 		.slots = u->shm.slots,
 		.stats = u->shm.workers,
 		.groups = u->shm.groups,
+		.gateways = u->shm.gateways,
 		.pool = u->pool,
 		.peers = u->worker,
 		.sleepers = u->sleeper,
@@ -252,6 +253,8 @@ run(struct upf_u *u)
 		tell_places(u);
 		carriers_init(&u->control.carriers, &u->config, u->ethdev, u->shm.links);
 		carriers_look(&u->control.carriers);
+		u->control.gateways =
+			(struct gateways_log){.config = &u->config, .state = u->shm.gateways};
 		log_info("upf-u is ready",
 			"boot_id=%016llx workers=%u sessions_max=%u socket=%s hugepages=%s "
 			"memory_mib=%u slots=%s",

@@ -20,6 +20,9 @@ func (c *client) topology(ctx context.Context, _ []string) error {
 		}
 		for _, p := range t.Ports {
 			fmt.Fprintf(w, "%s\t%s\t%s %s %s mtu %d%s%s\n", p.Interface, cell(p.Cell), p.Device, p.Driver, p.MAC, p.MTU, vlan(p), link(p))
+			for _, g := range p.Gateways {
+				fmt.Fprintf(w, "%s\t-\tgateway %s%s\n", p.Interface, g.Address, gateway(g))
+			}
 		}
 		for _, m := range t.Memory {
 			fmt.Fprintf(w, "memory\t%d\t%d MiB, %d MiB of them packet buffers\n", m.Cell, m.Octets>>20, m.Buffers>>20)
@@ -48,6 +51,21 @@ func link(p topology.Port) string {
 	}
 	if p.LinkDowns > 0 {
 		s += fmt.Sprintf(" (down %d times)", p.LinkDowns)
+	}
+	return s
+}
+
+// gateway is what is known of one of two.
+func gateway(g topology.Gateway) string {
+	s := ""
+	switch g.State {
+	case topology.GatewayAnswers:
+		s = " answers"
+	case topology.GatewaySilent:
+		s = " does not answer"
+	}
+	if g.Losses > 0 {
+		s += fmt.Sprintf(" (lost %d times)", g.Losses)
 	}
 	return s
 }

@@ -78,6 +78,7 @@ func (s *Shm) check() error {
 		!within(h.GroupsOffset, uint64(h.Workers)*abi.Groups, uint64(unsafe.Sizeof(abi.DropStats{}))) ||
 		!within(h.LinksOffset, abi.Ports, uint64(unsafe.Sizeof(abi.LinkState{}))) ||
 		!within(h.PairsOffset, uint64(h.Pairs), uint64(unsafe.Sizeof(abi.SlotPair{}))) ||
+		h.GatewaysOffset != 0 && !within(h.GatewaysOffset, abi.Ports*abi.Gateways, uint64(unsafe.Sizeof(abi.GatewayState{}))) ||
 		h.TopologyOffset != 0 && !within(h.TopologyOffset, 1, uint64(unsafe.Sizeof(abi.Topology{}))) ||
 		!within(h.TimesOffset, uint64(h.Pairs)*abi.LineSlots, uint64(unsafe.Sizeof(abi.UrrTimes{}))) {
 		return fmt.Errorf("shared memory's tables do not lie within its %d octets", size)

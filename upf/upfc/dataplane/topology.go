@@ -3,6 +3,7 @@ package dataplane
 import (
 	"bytes"
 	"net"
+	"net/netip"
 	"runtime"
 	"strconv"
 	"unsafe"
@@ -22,6 +23,10 @@ func (s *Shm) Topology(of networks.List) *topology.Topology {
 	load(unsafe.Pointer(&raw), unsafe.Pointer(&s.mem[s.head.TopologyOffset]), unsafe.Sizeof(raw))
 	var links [abi.Ports]abi.LinkState
 	load(unsafe.Pointer(&links), s.links, unsafe.Sizeof(links))
+	var gateways [abi.Ports][abi.Gateways]abi.GatewayState
+	if s.head.GatewaysOffset != 0 {
+		load(unsafe.Pointer(&gateways), unsafe.Pointer(&s.mem[s.head.GatewaysOffset]), unsafe.Sizeof(gateways))
+	}
 	t := &topology.Topology{Cells: int(raw.Nodes), MemoryUnknown: raw.MemoryUnknown}
 	t.Threads = append(t.Threads, thread("control", raw.Control))
 	for i := range s.head.Workers {
@@ -34,7 +39,7 @@ func (s *Shm) Topology(of networks.List) *topology.Topology {
 			t.Ports = append(t.Ports, topology.Port{
 				Interface: port.Interface, NetworkInstance: port.NetworkInstance, Device: device, Driver: text(p.Driver[:]), MAC: net.HardwareAddr(p.Mac[:6]).String(),
 				MTU: int32(p.Mtu), VLAN: int32(p.Vlan), Cell: cell(p.Node),
-				Link: link(links[i].State), LinkDowns: links[i].Downs,
+				Link: link(links[i].State), LinkDowns: links[i].Downs, Gateways: gatewaysOf(&gateways[i]),
 			})
 		}
 	}
@@ -54,6 +59,29 @@ func link(state uint64) topology.Link {
 		return topology.LinkDown
 	}
 	return topology.LinkUnknown
+}
+
+// gatewaysOf an interface: none where there is one of an IP version, or no such.
+func gatewaysOf(all *[abi.Gateways]abi.GatewayState) (out []topology.Gateway) {
+	for i := range all {
+		g := &all[i]
+		address := netip.AddrFrom16(g.Address)
+		if address.IsUnspecified() {
+			continue
+		}
+		if i < abi.Gateways/2 {
+			address = netip.AddrFrom4([4]byte(g.Address[:4]))
+		}
+		state := topology.GatewayUnknown
+		switch g.State {
+		case abi.GatewayAnswers:
+			state = topology.GatewayAnswers
+		case abi.GatewaySilent:
+			state = topology.GatewaySilent
+		}
+		out = append(out, topology.Gateway{Address: address.String(), State: state, Losses: g.Losses})
+	}
+	return out
 }
 
 func thread(role string, p abi.ThreadPlace) topology.Thread {

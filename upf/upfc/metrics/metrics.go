@@ -259,6 +259,27 @@ var readings = []reading{
 				e(float64(p.LinkDowns), p.Interface, p.NetworkInstance, p.Device)
 			}
 		})},
+	{Family{"upf_gateway_up", gauge, "1 while a gateway answers ARP or Neighbour Discovery, 0 when it does not: of an interface that has two of an IP version.", []string{"interface", "network_instance", "gateway"}, which + "; gateway: its address"}, true,
+		places(func(t *topology.Topology, e emit) {
+			for _, p := range t.Ports {
+				for _, g := range p.Gateways {
+					switch g.State {
+					case topology.GatewayAnswers:
+						e(1, p.Interface, p.NetworkInstance, g.Address)
+					case topology.GatewaySilent:
+						e(0, p.Interface, p.NetworkInstance, g.Address)
+					}
+				}
+			}
+		})},
+	{Family{"upf_gateway_losses_total", counter, "How often such a gateway ceased to answer.", []string{"interface", "network_instance", "gateway"}, which + "; gateway: its address"}, true,
+		places(func(t *topology.Topology, e emit) {
+			for _, p := range t.Ports {
+				for _, g := range p.Gateways {
+					e(float64(g.Losses), p.Interface, p.NetworkInstance, g.Address)
+				}
+			}
+		})},
 
 	{Family{"upf_worker_cycles_total", counter, "TSC cycles of a worker in polls that found something to do (busy) or nothing (idle).", []string{"worker", "lcore", "state"}, "state: busy, idle"}, true,
 		perWorker(func(s *scrape, i int, e emit) {

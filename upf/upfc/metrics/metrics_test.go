@@ -73,7 +73,9 @@ func twoCells() *topology.Topology {
 		Cells: 2, Threads: []topology.Thread{{Role: "control", CPU: 2, Cell: &one}, {Role: "worker 0", CPU: 3, Cell: &one}},
 		Ports: []topology.Port{
 			{Interface: "n3", Device: "n3", Driver: "net_af_packet", Link: topology.LinkUp},
-			{Interface: "n6", Device: "0000:01:10.0", Driver: "net_e1000_igb_vf", Cell: &zero, Link: topology.LinkDown, LinkDowns: 2},
+			{Interface: "n6", Device: "0000:01:10.0", Driver: "net_e1000_igb_vf", Cell: &zero, Link: topology.LinkDown, LinkDowns: 2, Gateways: []topology.Gateway{
+				{Address: "172.30.6.1", State: topology.GatewayAnswers}, {Address: "172.30.6.9", State: topology.GatewaySilent, Losses: 4}, {Address: "fe80::1"},
+			}},
 		},
 		Memory: []topology.Memory{{Cell: 1, Octets: 100, Buffers: 70}}, MemoryUnknown: 5,
 	}
@@ -125,6 +127,9 @@ func TestValues(t *testing.T) {
 		`upf_interface_up{device="n3",interface="n3",network_instance=""} 1`,
 		`upf_interface_up{device="0000:01:10.0",interface="n6",network_instance=""} 0`,
 		`upf_interface_downs_total{device="0000:01:10.0",interface="n6",network_instance=""} 2`,
+		`upf_gateway_up{gateway="172.30.6.1",interface="n6",network_instance=""} 1`,
+		`upf_gateway_up{gateway="172.30.6.9",interface="n6",network_instance=""} 0`,
+		`upf_gateway_losses_total{gateway="172.30.6.9",interface="n6",network_instance=""} 4`,
 		`upf_interface_missed_packets_total{interface="n3",network_instance=""} 11`,
 		`upf_forwarded_packets_total{direction="ul"} 30`,
 		`upf_worker_cycles_total{lcore="1",state="busy",worker="0"} 100`,
@@ -293,6 +298,7 @@ not connected. Words are those of 3GPP; ` + "`ul` and `dl`" + ` are uplink and d
 | How much has to wait for its rate? | ` + "`rate(upf_shaped_packets_total[1m])`" + ` |
 | Who loses it? | ` + "`sum by (cp_node, dnn, reason) (rate(upf_association_dropped_packets_total[1m]))`" + ` |
 | Is a link down? | ` + "`upf_interface_up == 0`" + ` |
+| Does a gateway not answer? | ` + "`upf_gateway_up == 0`" + ` |
 | Does the UPF answer SMFs in time? | ` + "`histogram_quantile(0.99, sum by (le, message) (rate(upf_n4_latency_seconds_bucket[5m])))`" + ` |
 | Does N4 lose messages? | ` + "`rate(upf_pfcp_retransmissions_total[5m])`" + ` |
 | What do we refuse? | ` + "`rate(upf_pfcp_messages_total{direction=\"out\", cause!~\"\\|request_accepted\"}[5m])`" + ` |

@@ -40,7 +40,28 @@ type Port struct {
 	Link Link `json:"link,omitempty"`
 	// LinkDowns is how often it went down.
 	LinkDowns uint64 `json:"linkDowns,omitempty"`
+	// Gateways, where there are two of an IP version: upf-u asks them all the time.
+	Gateways []Gateway `json:"gateways,omitempty"`
 }
+
+// Gateway is one of two of an IP version.
+type Gateway struct {
+	Address string `json:"address"`
+	// State is what upf-u has seen of it within the last three seconds.
+	State GatewayState `json:"state,omitempty"`
+	// Losses is how often it ceased to answer.
+	Losses uint64 `json:"losses,omitempty"`
+}
+
+// GatewayState says whether a gateway answers ARP or Neighbour Discovery.
+type GatewayState string
+
+// States of a gateway.
+const (
+	GatewayUnknown GatewayState = ""
+	GatewayAnswers GatewayState = "answers"
+	GatewaySilent  GatewayState = "silent"
+)
 
 // Link is the state of a port's link.
 type Link string

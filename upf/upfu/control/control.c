@@ -550,8 +550,10 @@ control_dispatch(struct control *c, const struct epoll_event *event)
 	} else if (fd == c->timer_fd) {
 		uint64_t times;
 
-		if (read(fd, &times, sizeof(times)) == (ssize_t)sizeof(times))
+		if (read(fd, &times, sizeof(times)) == (ssize_t)sizeof(times)) {
 			carriers_look(&c->carriers);
+			gateways_log(&c->gateways);
+		}
 	} else if (fd == c->peer_fd) {
 		if ((event->events & EPOLLOUT) != 0)
 			peer_watch_writable(c, false);

@@ -11,13 +11,15 @@
 
 #include "control/transaction.h"
 #include "link/carrier.h"
+#include "link/gateways.h"
 #include "process/log.h"
 
 struct control {
 	const struct config *config;
 	struct rule_base base;
 	struct carriers carriers; // of no port: nobody looks
-	uint32_t waits;           // workers: wake me by wake_fd
+	struct gateways_log gateways;
+	uint32_t waits; // workers: wake me by wake_fd
 	int wake_fd;
 	int epoll_fd, listen_fd, signal_fd;
 	int timer_fd;     // time to look at the links

@@ -2,6 +2,7 @@
 
 #include <rte_arp.h>
 
+#include "link/gateways.h"
 #include "link/hearsay.h"
 #include "link/neigh.h"
 #include "link/neigh_message.h"
@@ -30,7 +31,7 @@ arp_is_valid(const struct port *in, const struct rte_mbuf *m)
 }
 
 // RFC 826: update whom we know; add who talks to us. Only who belongs on this link: other subnets'
-// addresses do not.
+// addresses do not. A gateway that answers is known before a packet has to go by it.
 void
 arp_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
 {
@@ -40,10 +41,12 @@ arp_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
 	rte_be32_t from = arp->arp_data.arp_sip;
 	struct rte_ether_addr mac = arp->arp_data.arp_sha;
 
-	neigh_hear4(w, port, from, &mac,
-		arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REQUEST) &&
-			port_owns(in, arp->arp_data.arp_tip) &&
-			(rte_be_to_cpu_32(from) & in->subnet_mask) == in->subnet);
+	bool add = arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REPLY)
+		? gateways_heard4(w, port, from)
+		: port_owns(in, arp->arp_data.arp_tip) &&
+			(rte_be_to_cpu_32(from) & in->subnet_mask) == in->subnet;
+
+	neigh_hear4(w, port, from, &mac, add);
 }
 
 int

@@ -1,5 +1,6 @@
 #include "link/nd.h"
 
+#include "link/gateways.h"
 #include "link/hearsay.h"
 #include "link/icmp6.h"
 #include "link/neigh.h"
@@ -68,6 +69,7 @@ learn(struct worker *w, enum upf_port port, const struct ipv6_header *ip, const 
 {
 	const struct nd_message *message = (const void *)icmp;
 	const struct port *in = &w->port[port];
+	bool gateway;
 
 	if (message->type == ICMP6_NEIGHBOUR_SOLICITATION) {
 		// Who asks for us will be sent to; strangers to the link are not learnt.
@@ -78,8 +80,10 @@ learn(struct worker *w, enum upf_port port, const struct ipv6_header *ip, const 
 	}
 	if (owns(w, port, message->target))
 		return; // somebody else has our address: RFC 4862 leaves that to the operator
+	gateway = (message->flags & ND_NA_SOLICITED) != 0 &&
+		gateways_heard6(w, port, message->target);
 	if (mac != NULL)
-		neigh_hear6(w, port, message->target, mac, false,
+		neigh_hear6(w, port, message->target, mac, gateway,
 			(message->flags & ND_NA_OVERRIDE) != 0);
 	else if ((message->flags & ND_NA_SOLICITED) != 0)
 		neigh_confirm6(w, port, message->target);

@@ -293,6 +293,22 @@ neigh_confirm6(struct worker *w, enum upf_port port, const uint8_t *addr)
 	}
 }
 
+const struct rte_ether_addr *
+neigh_mac4(struct worker *w, enum upf_port port, rte_be32_t addr)
+{
+	const struct neigh *n = neigh_find(w->neigh[port], addr);
+
+	return neigh_serves(n) ? &n->mac : NULL;
+}
+
+const struct rte_ether_addr *
+neigh_mac6(struct worker *w, enum upf_port port, const uint8_t *addr)
+{
+	const struct neigh *n = neigh_find6(w->neigh6[port], addr);
+
+	return neigh_serves(n) ? &n->mac : NULL;
+}
+
 static void
 neigh_timer(struct worker *w, enum upf_port port, struct neigh *n)
 {

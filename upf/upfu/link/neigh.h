@@ -38,6 +38,9 @@ void neigh_hear6(struct worker *w, enum upf_port port, const uint8_t *addr,
 	const struct rte_ether_addr *mac, bool add, bool override);
 // IPv6: addr is there, without its MAC address.
 void neigh_confirm6(struct worker *w, enum upf_port port, const uint8_t *addr);
+// The MAC address of a neighbour that is known; NULL: it is not.
+const struct rte_ether_addr *neigh_mac4(struct worker *w, enum upf_port port, rte_be32_t addr);
+const struct rte_ether_addr *neigh_mac6(struct worker *w, enum upf_port port, const uint8_t *addr);
 // Memory for the neighbours of a port. -1: out of memory.
 int neigh_init(struct worker *w, enum upf_port port);
 // Timers of all entries: repeats, ageing, giving up.

@@ -70,13 +70,21 @@ port_init(struct port *port, enum upf_port which, const struct config *config)
 	} else {
 		port->own = port->subnet = 1; // under a mask of 0: nothing
 	}
-	port->gateway = rte_cpu_to_be_32(in->gateway);
+	for (unsigned i = 0; i < CONFIG_GATEWAYS; i++) {
+		unsigned from = in->gateway[i] != 0 ? i : 0;
+
+		port->gateway[i] = rte_cpu_to_be_32(in->gateway[from]);
+	}
 	if (in->block_len6 != 0) {
 		port->ip6 = true;
 		port->own6 = prefix6(in->address6, in->block_len6);
 		port->subnet6 = prefix6(in->address6, in->prefix_len6);
 		memcpy(port->address6, in->address6, sizeof(port->address6));
-		memcpy(port->gateway6, in->gateway6, sizeof(port->gateway6));
+		for (unsigned i = 0; i < CONFIG_GATEWAYS; i++) {
+			unsigned from = ipv6_is_unspecified(in->gateway6[i]) ? 0 : i;
+
+			memcpy(port->gateway6[i], in->gateway6[from], sizeof(upf_addr));
+		}
 	}
 	init_routes(port, which, config);
 }
@@ -93,7 +101,7 @@ port_link_local(const struct port *port, upf_addr addr)
 
 // By the longest prefix, else the gateway.
 rte_be32_t
-port_route(const struct port *port, rte_be32_t addr)
+port_route(const struct port *port, rte_be32_t addr, unsigned gateway)
 {
 	uint32_t host = rte_be_to_cpu_32(addr);
 
@@ -101,11 +109,11 @@ port_route(const struct port *port, rte_be32_t addr)
 		if ((host & port->route[i].mask) == port->route[i].prefix)
 			return port->route[i].via;
 	}
-	return port->gateway;
+	return port->gateway[gateway];
 }
 
 const uint8_t *
-port_next_hop6(const struct port *port, const uint8_t *addr)
+port_next_hop6(const struct port *port, const uint8_t *addr, unsigned gateway)
 {
 	if (!port->ip6)
 		return NULL;
@@ -115,5 +123,5 @@ port_next_hop6(const struct port *port, const uint8_t *addr)
 		if (prefix6_has(&port->route6[i].prefix, addr))
 			return port->route6[i].via;
 	}
-	return ipv6_is_unspecified(port->gateway6) ? NULL : port->gateway6;
+	return ipv6_is_unspecified(port->gateway6[gateway]) ? NULL : port->gateway6[gateway];
 }

@@ -38,11 +38,12 @@ struct port {
 	// Host order, so that membership is an AND and a compare.
 	uint32_t own, own_mask;       // block of own addresses
 	uint32_t subnet, subnet_mask; // on-link
-	rte_be32_t gateway;           // 0: none
+	// By which packets go now (gateways.h), the same twice where there is one; 0: none
+	rte_be32_t gateway[CONFIG_GATEWAYS];
 	uint32_t routes, routes6;
 	struct prefix6 own6, subnet6;
 	upf_addr address6;                          // first own address
-	upf_addr gateway6;                          // all zero: none
+	upf_addr gateway6[CONFIG_GATEWAYS];         // all zero: none
 	struct port_route route[CONFIG_ROUTES_MAX]; // longest prefix first
 	struct port_route6 route6[CONFIG_ROUTES_MAX];
 };
@@ -75,18 +76,20 @@ port_owns6(const struct port *port, const uint8_t *addr)
 // The interface's link-local address, from its MAC address (RFC 4291 appendix A).
 void port_link_local(const struct port *port, upf_addr addr);
 
-rte_be32_t port_route(const struct port *port, rte_be32_t addr);
+rte_be32_t port_route(const struct port *port, rte_be32_t addr, unsigned gateway);
 
-// The neighbour to send to, 0 when there is none.
+// The neighbour to send to, 0 when there is none. gateway: which of two, where they are the way.
 static inline rte_be32_t
-port_next_hop(const struct port *port, rte_be32_t addr)
+port_next_hop(const struct port *port, rte_be32_t addr, unsigned gateway)
 {
 	if ((rte_be_to_cpu_32(addr) & port->subnet_mask) == port->subnet)
 		return addr;
-	return likely(port->routes == 0) ? port->gateway : port_route(port, addr);
+	if (unlikely(port->routes != 0))
+		return port_route(port, addr, gateway);
+	return port->gateway[gateway];
 }
 
 // The same for IPv6; NULL when there is none.
-const uint8_t *port_next_hop6(const struct port *port, const uint8_t *addr);
+const uint8_t *port_next_hop6(const struct port *port, const uint8_t *addr, unsigned gateway);
 
 #endif

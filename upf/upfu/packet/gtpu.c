@@ -192,7 +192,7 @@ send_message(struct worker *w, const struct way *way, const void *message, uint1
 		return;
 	}
 	if (way->ip6) {
-		const uint8_t *hop = port_next_hop6(port, way->them);
+		const uint8_t *hop = port_next_hop6(port, way->them, 0);
 
 		if (hop == NULL)
 			worker_drop(w, way->port, m, UPF_DROP_NO_ROUTE);
@@ -201,7 +201,7 @@ send_message(struct worker *w, const struct way *way, const void *message, uint1
 		return;
 	}
 	memcpy(&them4, way->them, sizeof(them4));
-	them4 = port_next_hop(port, them4);
+	them4 = port_next_hop(port, them4, 0);
 	if (them4 == 0)
 		worker_drop(w, way->port, m, UPF_DROP_NO_ROUTE);
 	else

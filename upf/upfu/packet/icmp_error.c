@@ -113,7 +113,7 @@ send_to_n6(struct worker *w, enum upf_port n6, struct rte_mbuf *m, bool ip6)
 	if (ip6) {
 		const struct ipv6_header *ip =
 			rte_pktmbuf_mtod_offset(m, struct ipv6_header *, RTE_ETHER_HDR_LEN);
-		const uint8_t *hop = port_next_hop6(port, ip->dst);
+		const uint8_t *hop = port_next_hop6(port, ip->dst, 0);
 
 		if (hop == NULL)
 			worker_drop(w, n6, m, UPF_DROP_NO_ROUTE);
@@ -122,7 +122,7 @@ send_to_n6(struct worker *w, enum upf_port n6, struct rte_mbuf *m, bool ip6)
 	} else {
 		const struct rte_ipv4_hdr *ip =
 			rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, RTE_ETHER_HDR_LEN);
-		rte_be32_t hop = port_next_hop(port, ip->dst_addr);
+		rte_be32_t hop = port_next_hop(port, ip->dst_addr, 0);
 
 		if (hop == 0)
 			worker_drop(w, n6, m, UPF_DROP_NO_ROUTE);

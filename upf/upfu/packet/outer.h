@@ -131,7 +131,7 @@ outer_fill_psc(
 		.type = pdr->direction == UPF_UL ? 0x10 : 0,
 		.qfi = qfi,
 	};
-	if (unlikely((pdr->mark | p->rqi) != 0))
+	if (unlikely(((pdr->mark & PDR_PSC) | p->rqi) != 0))
 		outer_mark_psc(psc, p);
 }
 

@@ -54,12 +54,14 @@ find_hop(const struct worker *w, const struct pkt *p, struct hop *hop)
 	hop->port = (enum upf_port)pdr->port;
 	hop->ip6 = pdr->ohc != UPF_OHC_NONE ? outer_is_ipv6(pdr->ohc) : p->ip6 != 0;
 	if (likely(!hop->ip6)) {
-		hop->v4 = port_next_hop(port, pdr->ohc != UPF_OHC_NONE ? pdr->peer4 : ip->dst_addr);
+		hop->v4 = port_next_hop(port, pdr->ohc != UPF_OHC_NONE ? pdr->peer4 : ip->dst_addr,
+			pdr_gateway(pdr));
 		return likely(hop->v4 != 0);
 	}
 	hop->v6 = port_next_hop6(port,
 		pdr->ohc != UPF_OHC_NONE ? pdr_more(p->part, pdr)->peer
-					 : ((const struct ipv6_header *)ip)->dst);
+					 : ((const struct ipv6_header *)ip)->dst,
+		pdr_gateway(pdr));
 	return hop->v6 != NULL;
 }
 
@@ -186,10 +188,11 @@ packet_out(struct worker *w, struct pkt *p)
 	static_assert(UPF_OHC_NONE == 0 && UPF_OHC_GTPU4 == 1, "what is left");
 	if (pdr->ohc != UPF_OHC_NONE) {
 		length = outer_qfi(p) != 0 ? sizeof(struct outer_gtpu4) : OUTER_PLAIN4;
-		hop.v4 = port_next_hop(port, pdr->peer4);
+		hop.v4 = pdr->peer4;
 	} else {
-		hop.v4 = port_next_hop(port, pkt_ip(p)->dst_addr);
+		hop.v4 = pkt_ip(p)->dst_addr;
 	}
+	hop.v4 = port_next_hop(port, hop.v4, pdr_gateway(pdr));
 	if (unlikely(hop.v4 == 0 || p->ip_len + length > port->mtu))
 		return packet_out_any(w, p);
 	strip(w, p);

@@ -8,6 +8,7 @@
 #include <rte_lcore.h>
 #include <rte_rcu_qsbr.h>
 
+#include "link/gateways.h"
 #include "link/neigh.h"
 #include "link/neigh_message.h"
 #include "packet/buffer.h"
@@ -98,6 +99,8 @@ worker_tick(struct worker *w)
 	w->next_tick = w->now + w->tsc_hz / WORKER_TICKS_PER_SECOND;
 	for (enum upf_port port = 0; port < w->ports && !worker_forwards_only(w); port++)
 		neigh_tick(w, port);
+	if (!worker_forwards_only(w))
+		gateways_tick(w);
 	reassembly_tick(w);
 	buffer_tick(w);
 	silence_tick(w);

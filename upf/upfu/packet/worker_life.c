@@ -10,6 +10,7 @@
 #include <rte_ring_elem.h>
 
 #include "link/eal.h"
+#include "link/gateways.h"
 #include "link/neigh.h"
 #include "link/port.h"
 #include "packet/buffer.h"
@@ -93,6 +94,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 			return NULL;
 		}
 	}
+	gateways_init(w, shared->gateways);
 	if (config->reassembly.packets != 0) {
 		w->reassembly = reassembly_create(w);
 		if (w->reassembly == NULL) {

@@ -18,8 +18,9 @@ struct worker_shared {
 	const struct config *config;
 	const struct session_table *sessions;
 	struct shm_slots slots;
-	struct upf_worker_stats *stats; // [workers]
-	struct upf_drop_stats *groups;  // [workers][UPF_GROUPS]
+	struct upf_worker_stats *stats;                     // [workers]
+	struct upf_drop_stats *groups;                      // [workers][UPF_GROUPS]
+	struct upf_gateway_state (*gateways)[UPF_GATEWAYS]; // [UPF_PORTS]
 	struct rte_mempool *pool;
 	uint16_t ethdev[UPF_PORTS];
 	struct worker **peers;    // [workers], filled as they are created

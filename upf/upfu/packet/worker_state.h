@@ -11,6 +11,7 @@
 
 #include <rte_mbuf.h>
 
+#include "link/gateways.h"
 #include "link/neigh_table.h"
 #include "link/port.h"
 #include "packet/buffer_state.h"
@@ -90,6 +91,7 @@ struct worker {
 	struct neigh_table *neigh[UPF_PORTS];  // NULL: the port is absent
 	struct neigh_table *neigh6[UPF_PORTS]; // NULL: it is, or has no IPv6 addresses
 	uint32_t held, held_max;               // packets that wait for neighbours
+	struct gateways gateways;
 	struct buffer_store buffers;
 	struct shaper shaper;
 	struct burst burst;

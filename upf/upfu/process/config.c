@@ -254,6 +254,43 @@ mask6(upf_addr address, unsigned len)
 	}
 }
 
+// One address, or a list of two.
+static int
+read_gateways(struct reader *r, const char *key, const yaml_node_t *value, void *destination,
+	read_value read, size_t size)
+{
+	static const upf_addr none;
+	const yaml_node_item_t *item;
+	size_t n;
+
+	if (value->type != YAML_SEQUENCE_NODE)
+		return read(r, key, value, destination);
+	item = value->data.sequence.items.start;
+	n = (size_t)(value->data.sequence.items.top - item);
+	if (n < 1 || n > CONFIG_GATEWAYS)
+		return reader_fail(r, value, "%s: must be one address, or a list of two", key);
+	for (size_t i = 0; i < n; i++) {
+		if (read(r, key, yaml_document_get_node(r->document, item[i]),
+			    (uint8_t *)destination + i * size) < 0)
+			return -1;
+		if (memcmp((uint8_t *)destination + i * size, none, size) == 0)
+			return reader_fail(r, value, "%s: must be addresses of routers", key);
+	}
+	return 0;
+}
+
+static int
+read_gateways4(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
+{
+	return read_gateways(r, key, value, destination, read_address, sizeof(uint32_t));
+}
+
+static int
+read_gateways6(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
+{
+	return read_gateways(r, key, value, destination, read_address6, sizeof(upf_addr));
+}
+
 struct prefix6 {
 	uint8_t *address; // upf_addr
 	uint8_t *prefix_len;
@@ -376,7 +413,7 @@ check_ipv4(struct reader *r, const char *name, const yaml_node_t *map,
 	const struct config_interface *in, bool gtpu, uint32_t prefix_len)
 {
 	if (in->block_len == 0) {
-		if (in->gateway == 0 && (!gtpu || prefix_len == 0))
+		if (in->gateway[0] == 0 && (!gtpu || prefix_len == 0))
 			return 0;
 		return reader_fail(r, map,
 			"%s: gateway and prefix_length want an IPv4 address; add %s", name,
@@ -398,14 +435,18 @@ check_ipv4(struct reader *r, const char *name, const yaml_node_t *map,
 	if (!gtpu && (in->prefix_len < 1 || in->prefix_len > 31))
 		return reader_fail(
 			r, map, "%s: address: the prefix length must be from 1 to 31", name);
-	if (in->gateway == 0)
-		return 0;
-	if (((in->gateway ^ in->address) & mask(in->prefix_len)) != 0)
-		return reader_fail(r, map,
-			"%s: gateway must be an address of the interface's own subnet", name);
-	if (((in->gateway ^ in->address) & mask(in->block_len)) == 0)
+	for (unsigned i = 0; i < CONFIG_GATEWAYS && in->gateway[i] != 0; i++) {
+		if (((in->gateway[i] ^ in->address) & mask(in->prefix_len)) != 0)
+			return reader_fail(r, map,
+				"%s: gateway must be an address of the interface's own subnet",
+				name);
+		if (((in->gateway[i] ^ in->address) & mask(in->block_len)) == 0)
+			return reader_fail(r, map,
+				"%s: gateway must not be one of the UPF's own addresses", name);
+	}
+	if (in->gateway[0] != 0 && in->gateway[0] == in->gateway[1])
 		return reader_fail(
-			r, map, "%s: gateway must not be one of the UPF's own addresses", name);
+			r, map, "%s: gateway has one address twice; keep one of them", name);
 	return 0;
 }
 
@@ -428,7 +469,7 @@ check_ipv6(struct reader *r, const char *name, const yaml_node_t *map,
 	const struct config_interface *in, bool gtpu, uint32_t prefix_len)
 {
 	if (in->block_len6 == 0) {
-		if (is_zero6(in->gateway6) && (!gtpu || prefix_len == 0))
+		if (is_zero6(in->gateway6[0]) && (!gtpu || prefix_len == 0))
 			return 0;
 		return reader_fail(r, map,
 			"%s: gateway6 and prefix_length6 want an IPv6 address; add %s", name,
@@ -458,17 +499,20 @@ check_ipv6(struct reader *r, const char *name, const yaml_node_t *map,
 	if (!gtpu && (in->prefix_len6 < 1 || in->prefix_len6 > 127))
 		return reader_fail(
 			r, map, "%s: address6: the prefix length must be from 1 to 127", name);
-	if (is_zero6(in->gateway6))
-		return 0;
-	if (!is_link_local6(in->gateway6) &&
-		!same_prefix6(in->gateway6, in->address6, in->prefix_len6))
-		return reader_fail(r, map,
-			"%s: gateway6 must be a link-local address or one of the interface's own "
-			"subnet",
-			name);
-	if (same_prefix6(in->gateway6, in->address6, in->block_len6))
+	for (unsigned i = 0; i < CONFIG_GATEWAYS && !is_zero6(in->gateway6[i]); i++) {
+		if (!is_link_local6(in->gateway6[i]) &&
+			!same_prefix6(in->gateway6[i], in->address6, in->prefix_len6))
+			return reader_fail(r, map,
+				"%s: gateway6 must be a link-local address or one of the "
+				"interface's own subnet",
+				name);
+		if (same_prefix6(in->gateway6[i], in->address6, in->block_len6))
+			return reader_fail(r, map,
+				"%s: gateway6 must not be one of the UPF's own addresses", name);
+	}
+	if (!is_zero6(in->gateway6[0]) && same_prefix6(in->gateway6[0], in->gateway6[1], 128))
 		return reader_fail(
-			r, map, "%s: gateway6 must not be one of the UPF's own addresses", name);
+			r, map, "%s: gateway6 has one address twice; keep one of them", name);
 	return 0;
 }
 
@@ -558,10 +602,10 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 		{"resource", read_text, &resource, false, NULL},
 		{"addresses", read_prefix, &block, false, NULL},
 		{"prefix_length", read_number, &prefix_number, false, NULL},
-		{"gateway", read_address, &in->gateway, false, NULL},
+		{"gateway", read_gateways4, in->gateway, false, NULL},
 		{"addresses6", read_prefix6, &block6, false, NULL},
 		{"prefix_length6", read_number, &prefix6_number, false, NULL},
-		{"gateway6", read_address6, in->gateway6, false, NULL},
+		{"gateway6", read_gateways6, in->gateway6, false, NULL},
 		{"mtu", read_number, &mtu_number, false, NULL},
 		{"vlan", read_number, &vlan_number, false, NULL},
 		{"dscp", read_number, &dscp_number, false, NULL},
@@ -571,9 +615,9 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 		{"device", read_text, &device, false, NULL},
 		{"resource", read_text, &resource, false, NULL},
 		{"address", read_prefix, &single, false, NULL},
-		{"gateway", read_address, &in->gateway, false, NULL},
+		{"gateway", read_gateways4, in->gateway, false, NULL},
 		{"address6", read_prefix6, &single6, false, NULL},
-		{"gateway6", read_address6, in->gateway6, false, NULL},
+		{"gateway6", read_gateways6, in->gateway6, false, NULL},
 		{"mtu", read_number, &mtu_number, false, NULL},
 		{"vlan", read_number, &vlan_number, false, NULL},
 		{"dscp", read_number, &dscp_number, false, NULL},

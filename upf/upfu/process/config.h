@@ -10,6 +10,7 @@
 #include "upf_abi.h"
 
 #define CONFIG_ROUTES_MAX 64u
+#define CONFIG_GATEWAYS 2u // of one IP version
 
 enum config_driver {
 	CONFIG_AF_PACKET,
@@ -30,11 +31,11 @@ struct config_interface {
 	uint32_t address;   // first own address; with block_len 0 there is no IPv4
 	uint8_t block_len;  // prefix length of the block of own addresses: 32 for one
 	uint8_t prefix_len; // of the subnet on the link
-	uint32_t gateway;   // 0: none
-	upf_addr address6;  // the same in IPv6; with block_len6 0 there is none
+	uint32_t gateway[CONFIG_GATEWAYS]; // 0: none; the second alone is never there
+	upf_addr address6;                 // the same in IPv6; with block_len6 0 there is none
 	uint8_t block_len6;
 	uint8_t prefix_len6;
-	upf_addr gateway6; // all zero: none
+	upf_addr gateway6[CONFIG_GATEWAYS]; // all zero: none
 	uint16_t mtu;
 	uint16_t vlan; // VLAN id of all frames, 0: untagged; no two of one device have the same
 	uint8_t dscp;  // of what upf-u says of its own accord

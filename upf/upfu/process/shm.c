@@ -23,8 +23,8 @@
 #define HUGEPAGE (UINT64_C(2) << 20)
 #define HUGEPAGES_WAIT_MS 2000u
 
-struct plan {                                                            // of the segment
-	uint64_t workers, groups, topology, links, pairs, meters, times; // offsets
+struct plan {                                                                      // of the segment
+	uint64_t workers, groups, topology, links, gateways, pairs, meters, times; // offsets
 	uint64_t size;
 	uint64_t n_pairs;
 };
@@ -50,7 +50,9 @@ plan_of(const struct config *config)
 		p.groups + (uint64_t)config->workers * UPF_GROUPS * sizeof(struct upf_drop_stats),
 		64);
 	p.links = align(p.topology + sizeof(struct upf_topology), 64);
-	p.pairs = align(p.links + UPF_PORTS * sizeof(struct upf_link_state), 4096);
+	p.gateways = align(p.links + UPF_PORTS * sizeof(struct upf_link_state), 64);
+	p.pairs = align(
+		p.gateways + UPF_PORTS * UPF_GATEWAYS * sizeof(struct upf_gateway_state), 4096);
 	p.meters = align(p.pairs + p.n_pairs * sizeof(struct upf_slot_pair), 4096);
 	p.times = align(p.meters + slots * sizeof(struct upf_urr_meter), 4096);
 	p.size = align(p.times + slots * sizeof(struct upf_urr_times), 4096);
@@ -127,6 +129,7 @@ shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz)
 	shm->workers = (struct upf_worker_stats *)(void *)(base + p.workers);
 	shm->groups = (struct upf_drop_stats *)(void *)(base + p.groups);
 	shm->links = (struct upf_link_state *)(void *)(base + p.links);
+	shm->gateways = (void *)(base + p.gateways);
 	shm->topology = (struct upf_topology *)(void *)(base + p.topology);
 	shm->slots = (struct shm_slots){
 		.pair = (struct upf_slot_pair *)(void *)(base + p.pairs),
@@ -147,6 +150,7 @@ shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz)
 		.topology_offset = p.topology,
 		.groups_offset = p.groups,
 		.links_offset = p.links,
+		.gateways_offset = p.gateways,
 		.tsc_0 = shm->slots.tsc_0,
 		.workers = config->workers,
 		.pairs = (uint32_t)p.n_pairs,

@@ -38,8 +38,9 @@ struct shm {
 	uint64_t size;
 	struct upf_shm *head;
 	struct upf_worker_stats *workers;
-	struct upf_drop_stats *groups; // [workers][UPF_GROUPS]
-	struct upf_link_state *links;  // [UPF_PORTS]
+	struct upf_drop_stats *groups;                      // [workers][UPF_GROUPS]
+	struct upf_link_state *links;                       // [UPF_PORTS]
+	struct upf_gateway_state (*gateways)[UPF_GATEWAYS]; // [UPF_PORTS]
 	struct upf_topology *topology;
 	struct shm_slots slots;
 	uint32_t pairs_used; // written by the control thread

@@ -387,6 +387,17 @@ put_at(struct layout *l, uint32_t at, const void *from, size_t octets)
 		memcpy(l->base + at, from, octets);
 }
 
+// By the UE's address, so that a UE's packets keep their order, or by the session's index where it has none.
+static bool
+goes_by_second_gateway(const struct record *r)
+{
+	if (r->has_ue6 && !r->has_ue4)
+		return r->ue6 * UINT64_C(0x9e3779b97f4a7c15) >> 63 != 0;
+	return (r->has_ue4 ? rte_be_to_cpu_32(r->ue4) : r->put->session) * UINT32_C(0x9e3779b1) >>
+		31 !=
+		0;
+}
+
 static void
 compile_far(const struct layout *l, const struct upf_far *far, struct pdr *to)
 {
@@ -407,6 +418,8 @@ compile_far(const struct layout *l, const struct upf_far *far, struct pdr *to)
 	to->port = (uint8_t)(far->ohc != UPF_OHC_NONE && owner >= 0
 			? owner
 			: (int)config_port_of(far->network));
+	if (goes_by_second_gateway(l->r))
+		to->mark |= PDR_SECOND_GATEWAY;
 	// To access only a tunnel leads. SMFs send such a FAR first and update it when the gNB's
 	// tunnel is known.
 	if (far->destination_interface == UPF_IF_ACCESS && far->ohc == UPF_OHC_NONE &&

@@ -81,9 +81,11 @@ static_assert(sizeof(struct pdr_more) == 56, "pdr_more");
 #define PDR_BEFORE_QOS 0x40u  // one of its URRs has UPF_URR_BEFORE_QOS
 #define PDR_REDIRECT 0x80u    // the FAR redirects
 
-#define PDR_RQI 0x01u    // the RQI is set
-#define PDR_PPI 0x02u    // ppi is written
-#define PDR_RELAYS 0x04u // from access back to access: what a gNB forwards after a handover
+#define PDR_RQI 0x01u            // the RQI is set
+#define PDR_PPI 0x02u            // ppi is written
+#define PDR_RELAYS 0x04u         // from access back to access: what a gNB forwards after a handover
+#define PDR_SECOND_GATEWAY 0x08u // of two of the way out: gateways.h
+#define PDR_PSC (PDR_RQI | PDR_PPI) // what the PDU Session Container says beside the QFI
 
 // A PDR with its FAR, QERs and URRs resolved.
 struct pdr {
@@ -108,7 +110,7 @@ struct pdr {
 	uint32_t urr_at[PDR_INLINE_URRS]; // place of the counter
 	uint16_t pdr_id;
 	uint8_t direction; // enum upf_direction: the user's; the part's but for PDR_RELAYS
-	uint8_t mark;      // PDR_RQI, PDR_PPI, PDR_RELAYS
+	uint8_t mark;      // PDR_RQI, PDR_PPI, PDR_RELAYS, PDR_SECOND_GATEWAY
 	uint8_t ppi;
 	uint8_t bar;       // index of the part's BARs, UINT8_MAX: none
 	uint8_t urr_flags; // UPF_URR_* of any of its URRs
@@ -122,6 +124,13 @@ struct pdr {
 };
 static_assert(offsetof(struct pdr, cost) == 32, "the first line of a part");
 static_assert(sizeof(struct pdr) == 96, "with the part's head two cache lines");
+
+// Which of two gateways its packets go by.
+static inline unsigned
+pdr_gateway(const struct pdr *pdr)
+{
+	return (pdr->mark & PDR_SECOND_GATEWAY) != 0;
+}
 
 #define PART_TABLE 0x01u   // pdr.c looks in a table (tss.h) instead of trying each
 #define PART_BUFFERS 0x02u // some FAR of the session buffers

@@ -110,8 +110,8 @@ def check(what, got, want):
     print(f"  ok {what}")
 
 
-def wait_until(what, condition):
-    deadline = time.monotonic() + 3
+def wait_until(what, condition, seconds=3):
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"{what}: does not come true")
@@ -132,7 +132,7 @@ def session(index, ue, teid, gnb_teid, action=p.FORW, **kwargs):
 class Upf:
     """upf-u in its namespace."""
 
-    def __init__(self, binary, directory, settings):
+    def __init__(self, binary, directory, settings, gateway="172.30.6.1"):
         self.socket = f"{directory}/upf.sock"
         self.log_path = f"{directory}/upf-u.log"
         config = f"{directory}/upf-u.yaml"
@@ -142,7 +142,7 @@ class Upf:
                        "limits: {sessions_max: 4096, buffer_packets_per_session: 16, icmp_errors: 0}\n"
                        "interfaces:\n"
                        "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
-                       "  n6: {device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1}\n")
+                       f"  n6: {{device: n6, address: 172.30.6.2/24, gateway: {gateway}}}\n")
         self.log = open(self.log_path, "wb")
         self.command = ["ip", "netns", "exec", NAMES["upf"], binary, "-c", config]
         began = time.monotonic()
@@ -356,6 +356,75 @@ def test_second_upf(upf):
           "1 received" in inside("dn", "ping", "-c", "1", "172.30.6.2").stdout, True)
 
 
+def test_gateways(binary, directory, settings):
+    """Two routers on N6, of which one goes and comes back."""
+    answers, silent = p.constant("GATEWAY_ANSWERS"), p.constant("GATEWAY_SILENT")
+    routers, ues, n6 = ("172.30.6.1", "172.30.6.9"), 16, p.constant("PORT_N6")
+    # The second router is an interface with a MAC address of its own on the first one's.
+    ip("dn", "link", "add", "second", "link", "n6", "type", "macvlan", "mode", "bridge")
+    inside("dn", "sysctl", "-qw", "net.ipv6.conf.second.disable_ipv6=1", "net.ipv4.conf.all.arp_ignore=1")
+    ip("dn", "addr", "add", f"{routers[1]}/24", "dev", "second")
+    ip("dn", "link", "set", "second", "up")
+    macs = [bytes.fromhex(ip("dn", "-br", "link", "show", name).split()[2].replace(":", ""))
+            for name in ("n6", "second")]
+    everything = 3  # ETH_P_ALL
+    wire = open_in("dn", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
+    open_in("dn", lambda: wire.bind(("n6", everything)))
+    wire.setblocking(False)
+    gnb = open_in("gnb", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    upf = Upf(binary, directory, settings, "[" + ", ".join(routers) + "]")
+    try:
+        peer = p.Peer(upf.socket)
+        peer.hello()
+        for i in range(ues):
+            check(f"UE {i}", peer.transaction(session(i, f"10.45.0.{1 + i}", 0x2000 + i, 0x77)), (0, 0))
+        states = lambda: [state for state, _ in peer.gateways(n6)[:2]]
+
+        def took():
+            """By which router each UE's next packet goes."""
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    wire.recv(2048)
+            for i in range(ues):
+                gnb.sendto(g_pdu(0x2000 + i, echo_request(f"10.45.0.{1 + i}", "198.51.100.1", i)), (N3, 2152))
+            way, deadline = {}, time.monotonic() + 3
+            while len(way) < ues and time.monotonic() < deadline:
+                with contextlib.suppress(BlockingIOError):
+                    frame = wire.recv(2048)
+                    if frame[12:14] == b"\x08\x00" and frame[26:29] == b"\x0a\x2d\x00":
+                        way[frame[29] - 1] = macs.index(frame[:6])
+                    continue
+                time.sleep(0.001)
+            return way
+
+        wait_until("both gateways answer", lambda: states() == [answers, answers])
+        way = took()
+        check("every UE's packets arrive", sorted(way), list(range(ues)))
+        check("UEs are spread over both", set(way.values()), {0, 1})
+        check("and keep their way", took(), way)
+        ip("dn", "link", "set", "second", "down")
+        began = time.monotonic()
+        # 3 s by upf-u's timers (test_gateways.c), which a busy machine stretches.
+        wait_until("the second one is seen to be gone", lambda: states() == [answers, silent], 10)
+        print(f"  gone after {time.monotonic() - began:.2f} s")
+        wait_until("then all go by the first", lambda: set(took().values()) == {0})
+        check("none is lost", sorted(took()), list(range(ues)))
+        ip("dn", "link", "set", "second", "up")
+        wait_until("the second one answers again", lambda: states() == [answers, answers])
+        wait_until("and its UEs go by it as before", lambda: took() == way)
+        check("its loss is counted", [losses for _, losses in peer.gateways(n6)[:2]], [0, 1])
+        wait_until("it is logged", lambda: 'gateway does not answer' in upf.read_log()
+                   and "gateway=172.30.6.9" in upf.read_log())
+        peer.close()
+    except BaseException:
+        print(upf.read_log())
+        raise
+    finally:
+        upf.stop()
+        wire.close()
+        gnb.close()
+
+
 def test_refusals(binary, directory):
     """What would not work is refused with what to write instead."""
     def start(interfaces, settings="memory: 128\nhugepages: false"):
@@ -394,6 +463,8 @@ def main():
             continue
         directory = tempfile.mkdtemp(prefix="upfu-")
         try:
+            with namespaces():
+                test_gateways(binary, directory, settings)
             with namespaces():
                 gnb = open_in("gnb", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
                 gnb.bind((GNB, 2152))

@@ -149,7 +149,7 @@ rig_config(void)
 					.address = RIG_N6_ADDR,
 					.block_len = 32,
 					.prefix_len = 24,
-					.gateway = RIG_GATEWAY,
+					.gateway = {RIG_GATEWAY},
 					.mtu = 1500},
 			},
 		.qer = {.burst_ms = 10},
@@ -175,7 +175,7 @@ rig_config6(void)
 	set_addr(in[UPF_PORT_N6].address6, rig_n6_addr6, 2);
 	in[UPF_PORT_N6].block_len6 = 128;
 	in[UPF_PORT_N6].prefix_len6 = 64;
-	set_addr(in[UPF_PORT_N6].gateway6, rig_gateway6, 1);
+	set_addr(in[UPF_PORT_N6].gateway6[0], rig_gateway6, 1);
 	config.limits.icmp_errors = 100;
 	config.udp6_zero_checksum = true;
 	config.reassembly = (struct config_reassembly){.packets = 16, .timeout_ms = 1000};
@@ -252,6 +252,7 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.slots = rig->shm.slots,
 		.stats = rig->shm.workers,
 		.groups = rig->shm.groups,
+		.gateways = rig->shm.gateways,
 		.pool = pool,
 		.peers = rig->worker,
 		.sleepers = no_sleep,

@@ -56,7 +56,7 @@ takes_a_whole_file(void **state)
 	assert_int_equal(c.interface[UPF_PORT_N3].address, RIG_IP(172, 30, 3, 16));
 	assert_int_equal(c.interface[UPF_PORT_N3].block_len, 28);
 	assert_int_equal(c.interface[UPF_PORT_N3].prefix_len, 24);
-	assert_int_equal(c.interface[UPF_PORT_N6].gateway, RIG_IP(172, 30, 6, 1));
+	assert_int_equal(c.interface[UPF_PORT_N6].gateway[0], RIG_IP(172, 30, 6, 1));
 	assert_int_equal(c.interface[UPF_PORT_N6].mtu, 1500);
 	assert_int_equal(c.routes, 1);
 	assert_int_equal(c.route[0].via, RIG_IP(172, 30, 6, 9));
@@ -368,6 +368,31 @@ says_what_is_wrong_and_where(void **state)
 		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
 		 "  n6: {device: n6, address6: 'fd00:6::2/64', gateway6: 'fd00:7::1'}\n",
 			":3: n6: gateway6 must be a link-local address or one of"},
+		{N3 "  n6: {device: n6, address: 172.30.6.2/24, gateway: [172.30.6.1, "
+		    "172.30.7.1]}\n",
+			":3: n6: gateway must be an address of the interface's own subnet"},
+		{N3 "  n6: {device: n6, address: 172.30.6.2/24, gateway: [172.30.6.1, "
+		    "172.30.6.1]}\n",
+			":3: n6: gateway has one address twice; keep one of them"},
+		{N3 "  n6: {device: n6, address: 172.30.6.2/24, gateway: [172.30.6.1, "
+		    "172.30.6.2]}\n",
+			":3: n6: gateway must not be one of the UPF's own addresses"},
+		{N3 "  n6: {device: n6, address: 172.30.6.2/24, gateway: [172.30.6.1, 172.30.6.3, "
+		    "172.30.6.4]}\n",
+			":3: gateway: must be one address, or a list of two"},
+		{N3 "  n6: {device: n6, address: 172.30.6.2/24, gateway: []}\n",
+			":3: gateway: must be one address, or a list of two"},
+		{N3 "  n6: {device: n6, address: 172.30.6.2/24, gateway: [172.30.6.1, "
+		    "'fd00::1']}\n",
+			":3: gateway: must be an IPv4 address"},
+		{N3 "  n6: {device: n6, address: 172.30.6.2/24, gateway: [0.0.0.0, 172.30.6.1]}\n",
+			":3: gateway: must be addresses of routers"},
+		{N3 "  n6: {device: n6, address6: 'fd00:6::2/64', gateway6: ['fe80::1', "
+		    "'fe80::1']}\n",
+			":3: n6: gateway6 has one address twice; keep one of them"},
+		{N3 "  n6: {device: n6, address6: 'fd00:6::2/64', gateway6: ['fe80::1', "
+		    "'fd00:7::1']}\n",
+			":3: n6: gateway6 must be a link-local address or one of"},
 		{"interfaces:\n"
 		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
 		 "  n6: {device: n6, address6: 'fd00:6::2/64', mtu: 1000}\n",
@@ -476,6 +501,29 @@ says_what_is_wrong_and_where(void **state)
 	}
 }
 
+static void
+takes_two_gateways_of_each_ip_version(void **state)
+{
+	struct config c;
+	char error[512] = "";
+
+	(void)state;
+	assert_int_equal(
+		read_text("interfaces:\n"
+			  "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24, "
+			  "gateway: [172.30.3.1, 172.30.3.2]}\n"
+			  "  n6: {device: n6, address: 172.30.6.2/24, gateway: [172.30.6.1], "
+			  "address6: 'fd00:6::2/64', gateway6: ['fe80::1', 'fd00:6::1']}\n",
+			&c, error, sizeof(error)),
+		0);
+	assert_int_equal(c.interface[UPF_PORT_N3].gateway[0], RIG_IP(172, 30, 3, 1));
+	assert_int_equal(c.interface[UPF_PORT_N3].gateway[1], RIG_IP(172, 30, 3, 2));
+	assert_int_equal(c.interface[UPF_PORT_N6].gateway[0], RIG_IP(172, 30, 6, 1));
+	assert_int_equal(c.interface[UPF_PORT_N6].gateway[1], 0);
+	assert_int_equal(c.interface[UPF_PORT_N6].gateway6[0][0], 0xfe);
+	assert_int_equal(c.interface[UPF_PORT_N6].gateway6[1][0], 0xfd);
+}
+
 int
 test_config(void)
 {
@@ -486,6 +534,7 @@ test_config(void)
 		cmocka_unit_test(takes_devices_of_a_device_plugin),
 		cmocka_unit_test(takes_ipv6_vlans_and_a_third_interface),
 		cmocka_unit_test(takes_several_network_instances),
+		cmocka_unit_test(takes_two_gateways_of_each_ip_version),
 		cmocka_unit_test(says_what_is_wrong_and_where),
 	};
 

@@ -710,7 +710,7 @@ without_gateway_there_is_no_route(void **state)
 	struct frame f;
 
 	(void)state;
-	config.interface[UPF_PORT_N6].gateway = 0;
+	config.interface[UPF_PORT_N6].gateway[0] = 0;
 	config.routes = 1;
 	config.route[0] = (struct config_route){.port = UPF_PORT_N6,
 		.prefix = RIG_IP(9, 0, 0, 0),

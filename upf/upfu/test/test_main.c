@@ -27,6 +27,7 @@ main(void)
 	failed += test_reassembly();
 	failed += test_ways();
 	failed += test_neigh();
+	failed += test_gateways();
 	failed += test_networks();
 	failed += test_framed();
 	failed += test_urr();

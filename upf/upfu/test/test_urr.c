@@ -452,7 +452,7 @@ what_finds_no_way_is_not_counted(void **state)
 	struct rig *rig;
 
 	(void)state;
-	config.interface[UPF_PORT_N6].gateway = 0;
+	config.interface[UPF_PORT_N6].gateway[0] = 0;
 	rig = rig_create_with(&config, 1, true);
 	rules_usual(&s, 1, RIG_UE, 0x100);
 	rules_install(rig, &s);

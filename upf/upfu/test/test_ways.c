@@ -454,8 +454,8 @@ unreachable_is_told(void **state)
 
 	(void)state;
 	// Without a gateway there is no route.
-	config.interface[UPF_PORT_N6].gateway = 0;
-	memset(config.interface[UPF_PORT_N6].gateway6, 0, 16);
+	config.interface[UPF_PORT_N6].gateway[0] = 0;
+	memset(config.interface[UPF_PORT_N6].gateway6[0], 0, 16);
 	rules_dual(&s);
 	rig = rig_with(&config, &s);
 	from_ue4(&v4, 20, 0);
@@ -1133,14 +1133,14 @@ routes_go_by_the_longest_prefix(void **state)
 	port_init(&port, UPF_PORT_N6, &config);
 	for (unsigned i = 0; i < 3; i++) {
 		upf_addr dst6 = {0x2a, 0, 0, i < 2, 0, i == 0 ? 7 : 8};
-		const uint8_t *via6 = port_next_hop6(&port, dst6);
+		const uint8_t *via6 = port_next_hop6(&port, dst6, 0);
 
-		assert_int_equal(port_next_hop(&port, rte_cpu_to_be_32(dst4[i])),
+		assert_int_equal(port_next_hop(&port, rte_cpu_to_be_32(dst4[i]), 0),
 			rte_cpu_to_be_32(RIG_IP(172, 30, 6, 0) + vias[i]));
 		assert_non_null(via6);
 		assert_int_equal(via6[15], vias[i]);
 	}
-	assert_memory_equal(port_next_hop6(&port, rig_n6_addr6), rig_n6_addr6, 16);
+	assert_memory_equal(port_next_hop6(&port, rig_n6_addr6, 0), rig_n6_addr6, 16);
 }
 
 int

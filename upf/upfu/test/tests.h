@@ -14,6 +14,7 @@ int test_eal(void);
 int test_forward(void);
 int test_fragments(void);
 int test_framed(void);
+int test_gateways(void);
 int test_handoff(void);
 int test_ipc(void);
 int test_link(void);

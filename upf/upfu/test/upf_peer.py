@@ -340,6 +340,13 @@ class Peer:
         return [link.read(self.shm, "state", at + i * link.size)
                 for i in range(constant("PORTS"))]
 
+    def gateways(self, port):
+        """(enum upf_gateway, losses) of an interface's gateways: two of IPv4, two of IPv6."""
+        gateway, n = Struct.named["upf_gateway_state"], constant("GATEWAYS")
+        at = SHM.read(self.shm, "gateways_offset") + port * n * gateway.size
+        return [tuple(gateway.read(self.shm, name, at + i * gateway.size)
+                      for name in ("state", "losses")) for i in range(n)]
+
     def urr(self, slot):
         """(UL octets, UL packets, DL octets, DL packets)"""
         pair, line = Struct.named["upf_slot_pair"], Struct.named["upf_slot_line"]
