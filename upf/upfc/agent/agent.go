@@ -42,7 +42,8 @@ type Agent struct {
 	stopping context.Context
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
-	pfdChange   sync.Mutex // held by the one request that changes PFDs
+	predefined  map[string]*rules.Predefined // of the configuration
+	pfdChange   sync.Mutex                   // held by the one request that changes PFDs
 	store       *store.Store[*session]
 	wheel       *wheel
 	paths       *paths
@@ -128,6 +129,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		traffic:      newTraffic(w.Now()),
 		underWay:     underWay{machine: w.Machine, names: map[store.CPName]chan struct{}{}},
 	}
+	a.predefined, _ = cfg.Predefined() // Parse has refused what cannot be read
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.measurers = newCrew(measuring, w.Go, a.measureJob)
 	a.reporters = &crews{limit: cfg.Limits.Reports, begin: w.Go, do: a.reportJob, to: map[netip.Addr]*crew{}}

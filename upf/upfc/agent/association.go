@@ -365,6 +365,7 @@ func (a *Agent) policy(s *session) rules.Policy {
 		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) { return a.chooseFTEID(s, core, v4, v6) },
 		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return homeTEID(s.Index, teid, set) },
 		Application: a.knowsApplication(s.Node),
+		Predefined:  func(name string) bool { return a.predefined[name] != nil },
 		Network:     a.networks().Finder(),
 	}
 	if a.choosesUEs() {

@@ -127,6 +127,13 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 				t.Errorf("%d filters, want 2", len(got.SDFs))
 			}
 		},
+		{7, 2}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // ADPDP
+			accepted(t, l, s, ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(1), ie.NewFARID(1), ie.NewActivatePredefinedRules("video"),
+				ie.NewPDI(ie.NewSourceInterface(1), ie.NewUEIPAddress(2, "10.45.0.1", "", 0, 0))), coreFAR(1))
+			if _, got := l.only(); len(got.SDFs) != 2 {
+				t.Errorf("%d filters, want the two of the rule", len(got.SDFs))
+			}
+		},
 		{7, 3}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // UEIP
 			a := s.Establish(1, downlinkPDR(1, ie.New(ie.UEIPAddress, []byte{0x10})), coreFAR(1))
 			fakesmf.WantCause(t, a.Cause, ie.CauseRequestAccepted)
@@ -182,7 +189,7 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 	for _, pools := range []bool{false, true} {
 		var edit func(*config.Config)
 		if pools {
-			edit = withPools
+			edit = func(c *config.Config) { withPools(c); withPredefined(c) }
 		}
 		l := newLab(t, edit)
 		features := fakesmf.New(t, l.addr).Associate().UPFunctionFeatures.Payload
@@ -207,6 +214,9 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 		}
 		if ueip := features[2]&0x04 != 0; ueip != pools {
 			t.Errorf("UEIP advertised: %t, pools: %t", ueip, pools)
+		}
+		if adpdp := features[2]&0x02 != 0; adpdp != pools {
+			t.Errorf("ADPDP advertised: %t, predefined rules: %t", adpdp, pools)
 		}
 	}
 }

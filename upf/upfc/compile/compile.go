@@ -22,7 +22,9 @@ type Input struct {
 	// Applications gives the flows that PFD management provided for an Application ID. One that is
 	// not known any more matches nothing.
 	Applications func(id string) []rules.Flow
-	Local        Local
+	// Predefined gives a predefined rule of the configuration. One that it does not have any more, nil, finds nothing.
+	Predefined func(name string) *rules.Predefined
+	Local      Local
 	// Network is that of N6 for a network instance; false: there is none. nil: there is one, for all.
 	Network func(name string) (uint16, bool)
 }
@@ -97,8 +99,10 @@ type compiler struct {
 	qers index[uint32]
 	urrs index[uint32]
 	bars index[uint8]
-	ue4  netip.Addr
-	ue6  netip.Prefix
+	// closedFAR is the one of closed predefined rules; None16 while there is none.
+	closedFAR uint16
+	ue4       netip.Addr
+	ue6       netip.Prefix
 }
 
 // Compile refuses, with a *pfcp.Reject, only what is too big for upf-u, or for whose network instance it has no N6.
@@ -106,7 +110,7 @@ func Compile(in Input) (*Session, error) {
 	r := in.Rules
 	c := &compiler{
 		in: in, fars: indexOf(r.FARs), qers: indexOf(r.QERs), urrs: indexOf(r.URRs), bars: indexOf(r.BARs),
-		ue4: r.UEAddress(), ue6: r.UEPrefix(),
+		ue4: r.UEAddress(), ue6: r.UEPrefix(), closedFAR: abi.None16,
 		out: &Session{
 			PDRs: make([]abi.Pdr, 0, len(r.PDRs)), FARs: make([]abi.Far, 0, len(r.FARs)),
 			QERs: make([]abi.Qer, 0, len(r.QERs)), URRs: make([]abi.Urr, 0, len(r.URRs)),

@@ -8,8 +8,11 @@ import (
 )
 
 // pdr adds one entry for each way in which a packet of the rule can come: each of its Traffic
-// Endpoints, each IP version of the F-TEID, each QFI.
+// Endpoints, each IP version of the F-TEID, each QFI; and for each of its predefined rules.
 func (c *compiler) pdr(r *rules.PDR) error {
+	if r.Deactivated {
+		return nil
+	}
 	p := abi.Pdr{
 		Precedence: r.Precedence, PdrId: r.ID, SourceInterface: r.PDI.SourceInterface, Far: c.fars.at(r.FAR),
 		NQer: uint8(len(r.QERs)),
@@ -28,16 +31,53 @@ func (c *compiler) pdr(r *rules.PDR) error {
 		p.Urr[p.NUrr] = c.urrs.at(id)
 		p.NUrr++
 	}
+	if len(r.Predefined) == 0 {
+		return c.matches(p, r, nil)
+	}
+	for _, name := range r.Predefined {
+		rule := c.predefined(name)
+		if rule == nil {
+			continue
+		}
+		q := p
+		if rule.Closed {
+			q.Far = c.closed()
+		}
+		if err := c.matches(q, r, rule); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) predefined(name string) *rules.Predefined {
+	if c.in.Predefined == nil {
+		return nil
+	}
+	return c.in.Predefined(name)
+}
+
+// closed is the FAR of predefined rules whose packets are dropped. Its ID is none that a CP function gives (TS 29.244 8.2.74).
+func (c *compiler) closed() uint16 {
+	if c.closedFAR == abi.None16 {
+		c.closedFAR = uint16(len(c.out.FARs))
+		c.out.FARs = append(c.out.FARs, abi.Far{FarId: 1 << 31, Action: abi.FarDrop, Bar: abi.None16})
+	}
+	return c.closedFAR
+}
+
+// matches are the entries of a PDR, by its own filters or those of a predefined rule.
+func (c *compiler) matches(p abi.Pdr, r *rules.PDR, rule *rules.Predefined) error {
 	var err error
 	c.in.Rules.Matches(r, func(m *rules.Match) {
 		if err == nil {
-			err = c.match(p, r, m)
+			err = c.match(p, r, m, rule)
 		}
 	})
 	return err
 }
 
-func (c *compiler) match(p abi.Pdr, r *rules.PDR, m *rules.Match) error {
+func (c *compiler) match(p abi.Pdr, r *rules.PDR, m *rules.Match, rule *rules.Predefined) error {
 	// A PDR that names no UE address still belongs to this one UE: uplink packets of another source
 	// are spoofed, whatever the CP function left out.
 	ue4, ue6 := m.UEAddress, m.UEPrefix
@@ -52,7 +92,7 @@ func (c *compiler) match(p abi.Pdr, r *rules.PDR, m *rules.Match) error {
 		p.Flags |= abi.PdrUeIpv6
 		p.UePrefix, p.UePrefixLen = abi.AddrOf(ue6.Addr()), uint8(ue6.Bits())
 	}
-	if err := c.filters(&p, r, ue4, ue6); err != nil {
+	if err := c.filters(&p, r, rule, ue4, ue6); err != nil {
 		return err
 	}
 	for _, f := range [2]rules.FTEID{m.FTEID, m.FTEID6} {
@@ -89,8 +129,8 @@ func (c *compiler) byQFI(p abi.Pdr, m *rules.Match) {
 
 // filters adds the SDF filters of a PDR, one list for each IP version that its UE has (both where
 // none is known, as on an intermediate UPF).
-func (c *compiler) filters(p *abi.Pdr, r *rules.PDR, ue4 netip.Addr, ue6 netip.Prefix) error {
-	if len(r.PDI.Filters) == 0 && r.PDI.Application == "" {
+func (c *compiler) filters(p *abi.Pdr, r *rules.PDR, rule *rules.Predefined, ue4 netip.Addr, ue6 netip.Prefix) error {
+	if len(r.PDI.Filters) == 0 && r.PDI.Application == "" && rule == nil {
 		return nil
 	}
 	p.Flags |= abi.PdrSdf
@@ -102,6 +142,11 @@ func (c *compiler) filters(p *abi.Pdr, r *rules.PDR, ue4 netip.Addr, ue6 netip.P
 	}
 	for i := range r.PDI.Filters {
 		f.add(&r.PDI.Filters[i])
+	}
+	if rule != nil {
+		for i := range rule.Flows {
+			f.add(&rules.SDFFilter{Flow: &rule.Flows[i]})
+		}
 	}
 	if r.PDI.Application != "" && c.in.Applications != nil {
 		flows := c.in.Applications(r.PDI.Application)

@@ -12,23 +12,24 @@ import (
 
 // Config is upf-c.yaml after decoding, defaulting and validation.
 type Config struct {
-	NodeID           string     `yaml:"nodeID"`
-	PFCP             PFCP       `yaml:"pfcp"`
-	Heartbeat        Heartbeat  `yaml:"heartbeat"`
-	Dataplane        Dataplane  `yaml:"dataplane"`
-	State            State      `yaml:"state"`
-	N3               N3         `yaml:"n3"`
-	N9               N3         `yaml:"n9"` // empty: N9 comes by N3
-	GTPU             GTPU       `yaml:"gtpu"`
-	NetworkInstances []string   `yaml:"networkInstances"`
-	UEPools          []Pool     `yaml:"uePools"`
-	NamedPools       bool       `yaml:"namedPools"` // CP functions name the block that UE addresses are chosen from
-	Redundancy       Redundancy `yaml:"redundancy"`
-	Limits           Limits     `yaml:"limits"`
-	Metrics          Listen     `yaml:"metrics"`
-	Health           Listen     `yaml:"health"`
-	Control          Control    `yaml:"control"`
-	Log              Log        `yaml:"log"`
+	NodeID           string           `yaml:"nodeID"`
+	PFCP             PFCP             `yaml:"pfcp"`
+	Heartbeat        Heartbeat        `yaml:"heartbeat"`
+	Dataplane        Dataplane        `yaml:"dataplane"`
+	State            State            `yaml:"state"`
+	N3               N3               `yaml:"n3"`
+	N9               N3               `yaml:"n9"` // empty: N9 comes by N3
+	GTPU             GTPU             `yaml:"gtpu"`
+	NetworkInstances []string         `yaml:"networkInstances"`
+	UEPools          []Pool           `yaml:"uePools"`
+	NamedPools       bool             `yaml:"namedPools"` // CP functions name the block that UE addresses are chosen from
+	PredefinedRules  []PredefinedRule `yaml:"predefinedRules"`
+	Redundancy       Redundancy       `yaml:"redundancy"`
+	Limits           Limits           `yaml:"limits"`
+	Metrics          Listen           `yaml:"metrics"`
+	Health           Listen           `yaml:"health"`
+	Control          Control          `yaml:"control"`
+	Log              Log              `yaml:"log"`
 }
 
 // PFCP says where N4 is served and how our own requests are repeated.
@@ -217,6 +218,9 @@ func (c *Config) complete() error {
 		return err
 	}
 	if err := checkPools(c.UEPools); err != nil {
+		return err
+	}
+	if _, err := c.Predefined(); err != nil {
 		return err
 	}
 	if err := c.Limits.check(); err != nil {

@@ -19,6 +19,9 @@ type PDR struct {
 	FAR        uint32
 	QERs       []uint32
 	URRs       []uint32
+	// Predefined are the names of the predefined rules that are active; Deactivated: those that were are not any more.
+	Predefined  []string
+	Deactivated bool
 }
 
 // Outer Header Removal Descriptions (TS 29.244 8.2.64).
@@ -84,10 +87,8 @@ func (p *planner) pdr(r *PDR, group pfcp.Elements, create bool) error {
 	if err := ruleIDs(group, ie.URRID, &r.URRs, abi.PdrUrrs, create, &ref); err != nil {
 		return err
 	}
-	for _, t := range []uint16{ie.ActivatePredefinedRules, ie.DeactivatePredefinedRules} {
-		if group.First(t) != nil {
-			return &pfcp.Reject{Cause: pfcp.CauseUnknownPredefinedRule, Offending: t, Rule: &ref, Detail: "this UPF has no predefined rules"}
-		}
+	if err := p.predefined(r, group, &ref); err != nil {
+		return err
 	}
 	return unsupported(group, unsupportedInPDR, &ref)
 }

@@ -31,6 +31,8 @@ type Policy struct {
 	ChooseUE func(set *Set, instances, pools []string, v6 bool) (netip.Prefix, error)
 	// Application says whether PFDs are known for an Application ID.
 	Application func(id string) bool
+	// Predefined says whether the configuration has a predefined rule. nil: it has none.
+	Predefined func(name string) bool
 }
 
 // Change is the outcome of a whole valid message.

@@ -30,11 +30,18 @@ func pdr(c *coder, r *rules.PDR) {
 	number(c, &r.ID)
 	number(c, &r.Precedence)
 	pdi(c, &r.PDI)
-	c.flags(&r.Removes)
+	predefined := len(r.Predefined) > 0
+	c.flags(&r.Removes, &predefined, &r.Deactivated)
 	number(c, &r.Removal)
 	number(c, &r.FAR)
 	numbers(c, &r.QERs)
 	numbers(c, &r.URRs)
+	if !predefined {
+		r.Predefined = nil
+		return
+	}
+	list(c, &r.Predefined, (*coder).name)
+	c.refuse(len(r.Predefined) == 0)
 }
 
 func pdi(c *coder, p *rules.PDI) {
