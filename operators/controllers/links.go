@@ -65,3 +65,42 @@ func (s *upfScope) observeLinks() {
 		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionLinksUp)
 	}
 }
+
+// observeGateways says whether both gateways answer, where an interface of a ready unit has two of an IP version. The
+// unit goes on with one.
+func (s *upfScope) observeGateways() {
+	var silent, unknown, answering []string
+	for _, u := range s.units {
+		if u.asked {
+			return // what was known stays until there is an answer
+		}
+		if u.pod == nil || !u.wanted || u.status.State != api.UnitReady {
+			continue
+		}
+		for _, p := range u.ports {
+			for _, g := range p.Gateways {
+				what := fmt.Sprintf("%s on %s of %s", g.Address, nameOfPort(p), u.status.Name)
+				switch g.State {
+				case topology.GatewaySilent:
+					silent = append(silent, what)
+				case topology.GatewayAnswers:
+					answering = append(answering, what)
+				default:
+					unknown = append(unknown, what)
+				}
+			}
+		}
+	}
+	switch {
+	case len(silent) > 0:
+		s.conditions.no(api.ConditionGatewaysAnswer, api.ReasonGatewaySilent, fmt.Sprintf(
+			"no answer from gateway %s: packets go by the other one while that answers; look at the router and at the way to it: docs/runbooks/Core5GUPFGatewayDown.md",
+			strings.Join(silent, ", ")))
+	case len(unknown) > 0:
+		s.conditions.unknown(api.ConditionGatewaysAnswer, api.ReasonNotReported, "not known yet: gateway "+strings.Join(unknown, ", "))
+	case len(answering) > 0:
+		s.conditions.yes(api.ConditionGatewaysAnswer, api.ReasonReady, "gateway "+strings.Join(answering, ", ")+" answers")
+	default: // there are no two, or nobody is there who could know
+		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionGatewaysAnswer)
+	}
+}

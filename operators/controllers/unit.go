@@ -422,6 +422,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 	s.observeReady()
 	s.observeAligned()
 	s.observeLinks()
+	s.observeGateways()
 	s.observeStandbys()
 	if s.halted {
 		return nil

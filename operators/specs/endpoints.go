@@ -78,9 +78,9 @@ func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice) (allocated []ap
 	return allocated, left
 }
 
-// reserved addresses of the N3 subnet: its network and broadcast address, and the gateway.
+// reserved addresses of the N3 subnet: its network and broadcast address, and the gateways.
 func reserved(upf *api.UPFInstance, subnet netip.Prefix, a netip.Addr) bool {
-	if upf.Spec.N3.Gateway != nil && a.String() == string(*upf.Spec.N3.Gateway) {
+	if slices.Contains(routersOf(upf.Spec.N3.Gateway, upf.Spec.N3.SecondGateway), a.String()) {
 		return true
 	}
 	if !a.Is4() || subnet.Bits() >= 31 {

@@ -167,9 +167,9 @@ func networksOf(upf *api.UPFInstance, n6 upfuInterface, unit int) []upfuInterfac
 			}
 			for _, g := range n.Gateways {
 				if isIPv6(string(g)) {
-					in.Gateway6 = string(g)
+					in.Gateway6 = append(in.Gateway6, string(g))
 				} else {
-					in.Gateway = string(g)
+					in.Gateway = append(in.Gateway, string(g))
 				}
 			}
 			out = append(out, in)

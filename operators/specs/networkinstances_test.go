@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,42 @@ func makeNetworks() *api.UPFInstance {
 	return upf
 }
 
+// Two routers are a list in upf-u.yaml, one is what it always was; units beyond the first have no router's address.
+func TestTwoGateways(t *testing.T) {
+	upf := makeNetworks()
+	upf.Spec.N3.Gateway, upf.Spec.N3.SecondGateway = ptr.To[api.IPAddress]("172.30.3.1"), ptr.To[api.IPAddress]("172.30.3.2")
+	upf.Spec.N6.SecondGateway = ptr.To[api.IPAddress]("172.30.6.16")
+	upf.Spec.NetworkInstances[1].Gateways = []api.IPAddress{"10.7.0.1", "fe80::1", "fe80::2", "10.7.0.3"}
+	for unit, want := range []string{`
+- {driver: af_packet, device: n6, address: 172.30.6.2/24, gateway: [172.30.6.1, 172.30.6.16], mtu: 1500}
+- {network_instance: ims, vlan: 200, address: 10.7.0.2/24, gateway: [10.7.0.1, 10.7.0.3], address6: "fd00:7::2/64", gateway6: ["fe80::1", "fe80::2"], mtu: 1500}
+- {network_instance: factory, driver: af_packet, device: n6-1, address: 172.30.6.2/24, gateway: 172.30.6.1, mtu: 9000}
+`, `
+- {driver: af_packet, device: n6, address: 172.30.6.17/24, gateway: [172.30.6.1, 172.30.6.16], mtu: 1500}
+- {network_instance: ims, vlan: 200, address: 10.7.0.4/24, gateway: [10.7.0.1, 10.7.0.3], address6: "fd00:7::10/64", gateway6: ["fe80::1", "fe80::2"], mtu: 1500}
+- {network_instance: factory, driver: af_packet, device: n6-1, address: 172.30.6.16/24, gateway: 172.30.6.1, mtu: 9000}
+`} {
+		var wanted any
+		if err := yaml.Unmarshal([]byte(want), &wanted); err != nil {
+			t.Fatal(err)
+		}
+		written, err := yaml.Marshal(upfuConfigOf(upf, unit).Interfaces)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := yaml.Unmarshal(written, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(wanted, got["n6"]); diff != "" {
+			t.Errorf("unit %d (-want +got):\n%s", unit, diff)
+		}
+		if diff := cmp.Diff([]any{"172.30.3.1", "172.30.3.2"}, got["n3"].(map[string]any)["gateway"]); diff != "" {
+			t.Errorf("n3 of unit %d (-want +got):\n%s", unit, diff)
+		}
+	}
+}
+
 func TestNetworksOfN6(t *testing.T) {
 	for unit, want := range []string{`
 - {driver: af_packet, device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1, mtu: 1500}
@@ -42,12 +79,16 @@ func TestNetworksOfN6(t *testing.T) {
 - {network_instance: ims, vlan: 200, address: 10.7.0.3/24, gateway: 10.7.0.1, address6: "fd00:7::10/64", gateway6: "fe80::1", mtu: 1500}
 - {network_instance: factory, driver: af_packet, device: n6-1, address: 172.30.6.16/24, gateway: 172.30.6.1, mtu: 9000}
 `} {
-		var wanted []upfuInterface
-		if err := yaml.UnmarshalStrict([]byte(want), &wanted); err != nil {
+		var wanted, got any
+		c := upfuConfigOf(makeNetworks(), unit)
+		written, err := yaml.Marshal(c.Interfaces["n6"])
+		if err != nil {
 			t.Fatal(err)
 		}
-		c := upfuConfigOf(makeNetworks(), unit)
-		if diff := cmp.Diff(any(wanted), c.Interfaces["n6"]); diff != "" {
+		if err := errors.Join(yaml.Unmarshal([]byte(want), &wanted), yaml.Unmarshal(written, &got)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
 			t.Errorf("unit %d (-want +got):\n%s", unit, diff)
 		}
 		routes := []upfuRoute{

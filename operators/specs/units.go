@@ -129,7 +129,11 @@ func UnitN6Address(upf *api.UPFInstance, unit int) string {
 // furtherN6Addresses are the first n usable addresses of n6.unitAddresses, or as many as there are.
 func furtherN6Addresses(upf *api.UPFInstance, n int) (out []string) {
 	n6 := upf.Spec.N6
-	return furtherAddresses(n6.Address, ptr.Deref(n6.UnitAddresses, ""), []api.IPAddress{n6.Gateway}, n)
+	gateways := []api.IPAddress{n6.Gateway}
+	if n6.SecondGateway != nil {
+		gateways = append(gateways, *n6.SecondGateway)
+	}
+	return furtherAddresses(n6.Address, ptr.Deref(n6.UnitAddresses, ""), gateways, n)
 }
 
 // furtherAddresses are the first n usable addresses of a block of the subnet of an address, or as many as there are.

@@ -34,18 +34,39 @@ type upfuConfig struct {
 }
 
 type upfuInterface struct {
-	NetworkInstance string `json:"network_instance,omitempty"`
-	Driver          string `json:"driver,omitempty"`
-	Device          string `json:"device,omitempty"`
-	Resource        string `json:"resource,omitempty"`
-	Addresses       string `json:"addresses,omitempty"`
-	Address         string `json:"address,omitempty"`
-	Address6        string `json:"address6,omitempty"`
-	PrefixLength    int    `json:"prefix_length,omitempty"`
-	Gateway         string `json:"gateway,omitempty"`
-	Gateway6        string `json:"gateway6,omitempty"`
-	MTU             int32  `json:"mtu"`
-	VLAN            int32  `json:"vlan,omitempty"`
+	NetworkInstance string  `json:"network_instance,omitempty"`
+	Driver          string  `json:"driver,omitempty"`
+	Device          string  `json:"device,omitempty"`
+	Resource        string  `json:"resource,omitempty"`
+	Addresses       string  `json:"addresses,omitempty"`
+	Address         string  `json:"address,omitempty"`
+	Address6        string  `json:"address6,omitempty"`
+	PrefixLength    int     `json:"prefix_length,omitempty"`
+	Gateway         routers `json:"gateway,omitempty"`
+	Gateway6        routers `json:"gateway6,omitempty"`
+	MTU             int32   `json:"mtu"`
+	VLAN            int32   `json:"vlan,omitempty"`
+}
+
+// routers are gateways of one IP version. One is written as it always was, so that no unit restarts for it.
+type routers []string
+
+// MarshalJSON implements json.Marshaler.
+func (r routers) MarshalJSON() ([]byte, error) {
+	if len(r) == 1 {
+		return json.Marshal(r[0])
+	}
+	return json.Marshal([]string(r))
+}
+
+// routersOf a gateway and the second one, where there are such.
+func routersOf(gateways ...*api.IPAddress) (out routers) {
+	for _, g := range gateways {
+		if g != nil {
+			out = append(out, string(*g))
+		}
+	}
+	return out
 }
 
 type upfuRoute struct {
@@ -229,11 +250,9 @@ func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
 	if subnet, err := netip.ParsePrefix(string(spec.N3.Subnet)); err == nil {
 		n3.PrefixLength = subnet.Bits()
 	}
-	if spec.N3.Gateway != nil {
-		n3.Gateway = string(*spec.N3.Gateway)
-	}
+	n3.Gateway = routersOf(spec.N3.Gateway, spec.N3.SecondGateway)
 	n6 := interfaceOf(upf, InterfaceN6)
-	n6.Address, n6.Gateway = UnitN6Address(upf, unit), string(spec.N6.Gateway)
+	n6.Address, n6.Gateway = UnitN6Address(upf, unit), routersOf(&spec.N6.Gateway, spec.N6.SecondGateway)
 	amount := hugepageAmount(upf)
 	c := upfuConfig{
 		Memory:     amount.Value() >> 20,

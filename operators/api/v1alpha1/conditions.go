@@ -42,6 +42,9 @@ const (
 	ConditionUpdatePending      = "UpdatePending"
 	ConditionNUMAAligned        = "NUMAAligned"
 	ConditionLinksUp            = "LinksUp"
+	// ConditionGatewaysAnswer: all gateways of the units answer, where an interface has two of an IP version. It is no part of Ready: the
+	// units forward packets by the one that does.
+	ConditionGatewaysAnswer = "GatewaysAnswer"
 	// ConditionStandbyInSync: each unit has a standby that may take it over, where the specification asks for one. It is no part of
 	// Ready: the units forward packets without.
 	ConditionStandbyInSync = "StandbyInSync"
@@ -104,6 +107,8 @@ const (
 	ReasonNoNUMAFit = "NoNUMAFit"
 	// LinkDown: an interface of a unit has no link.
 	ReasonLinkDown = "LinkDown"
+	// GatewaySilent: a gateway of a unit does not answer.
+	ReasonGatewaySilent = "GatewaySilent"
 	// SliceNotReady: no Slice of the subscription can have PDU sessions.
 	ReasonSliceNotReady = "SliceNotReady"
 	// NotReported: nobody has said yet whether it is so.

@@ -380,6 +380,9 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.subnet) || !isCIDR(self.endpoints) || cidr(self.subnet).containsCIDR(self.endpoints)",messageExpression="'n3.endpoints ' + self.endpoints + ' must lie within n3.subnet ' + self.subnet + ': write a part of that subnet'"
 // +kubebuilder:validation:XValidation:rule="!has(self.gateway) || !isCIDR(self.subnet) || !isIP(self.gateway) || cidr(self.subnet).containsIP(self.gateway)",messageExpression="'n3.gateway must lie within n3.subnet ' + self.subnet + ': write the address of the router on that subnet'"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondGateway) || !isCIDR(self.subnet) || !isIP(self.secondGateway) || cidr(self.subnet).containsIP(self.secondGateway)",messageExpression="'n3.secondGateway must lie within n3.subnet ' + self.subnet + ': write the address of the other router on that subnet'"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondGateway) || (has(self.gateway) && self.gateway != self.secondGateway)",message="n3.secondGateway goes with n3.gateway, and is another address: write both routers of the subnet, or n3.gateway alone"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondGateway) || !isCIDR(self.endpoints) || !isIP(self.secondGateway) || !cidr(self.endpoints).containsIP(self.secondGateway)",messageExpression="'n3.secondGateway lies within n3.endpoints ' + self.endpoints + ', which are the UPF itself: write the address of the router on that subnet'"
 type N3Spec struct {
 	// attachment of the N3 interface.
 	Attachment AttachmentSpec `json:"attachment"`
@@ -391,6 +394,9 @@ type N3Spec struct {
 	// gateway towards gNBs outside the subnet.
 	// +optional
 	Gateway *IPAddress `json:"gateway,omitempty"`
+	// secondGateway towards them: packets of PDU sessions are spread over both, and go by one while the other does not answer ARP.
+	// +optional
+	SecondGateway *IPAddress `json:"secondGateway,omitempty"`
 	// mtu of the N3 interface in bytes.
 	// +kubebuilder:default=1500
 	// +kubebuilder:validation:Minimum=1280
@@ -421,6 +427,9 @@ type N4Spec struct {
 //
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.address) || !isIP(self.gateway) || cidr(self.address).containsIP(self.gateway)",messageExpression="'n6.gateway ' + self.gateway + ' must lie within the subnet of n6.address ' + self.address + ': write the address of the router on that subnet'"
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.address) || !isIP(self.gateway) || !self.address.startsWith(self.gateway + '/')",message="n6.gateway is the UPF's own address: write the address of the router on that subnet"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondGateway) || !isCIDR(self.address) || !isIP(self.secondGateway) || cidr(self.address).containsIP(self.secondGateway)",messageExpression="'n6.secondGateway ' + self.secondGateway + ' must lie within the subnet of n6.address ' + self.address + ': write the address of the other router on that subnet'"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondGateway) || !isCIDR(self.address) || !isIP(self.secondGateway) || !self.address.startsWith(self.secondGateway + '/')",message="n6.secondGateway is the UPF's own address: write the address of the other router on that subnet"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondGateway) || self.gateway != self.secondGateway",message="n6.secondGateway is n6.gateway: write the address of the other router, or leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.unitAddresses) || !isCIDR(self.address) || !isCIDR(self.unitAddresses) || cidr(self.address).containsCIDR(self.unitAddresses)",messageExpression="'n6.unitAddresses ' + self.unitAddresses + ' must lie within the subnet of n6.address ' + self.address + ': write a part of that subnet'"
 type N6Spec struct {
 	// attachment of the N6 interface.
@@ -432,6 +441,9 @@ type N6Spec struct {
 	UnitAddresses *CIDR `json:"unitAddresses,omitempty"`
 	// gateway that packets of UEs go to when no route says otherwise.
 	Gateway IPAddress `json:"gateway"`
+	// secondGateway beside gateway: UEs are spread over both, and go by one while the other does not answer ARP.
+	// +optional
+	SecondGateway *IPAddress `json:"secondGateway,omitempty"`
 	// routes beside the default route over gateway.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
@@ -454,6 +466,8 @@ type N6Spec struct {
 // NetworkInstance is one network of N6 beside n6: an interface of its own, or a VLAN of n6's.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.attachment) || has(self.vlan)",messageExpression="'networkInstances[' + self.name + '] has neither attachment nor vlan: write the vlan that tells its frames on the interface of n6, or the attachment of an interface of its own'"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateways) || self.gateways.all(g, !isIP(g) || self.addresses.exists(a, !isCIDR(a) || cidr(a).containsIP(g) || (cidr(a).ip().family() == 6 && ip(g).family() == 6 && ip(g).isLinkLocalUnicast())))",messageExpression="'networkInstances[' + self.name + '].gateways has one that is in no subnet of addresses: write the addresses of the routers there'"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateways) || self.gateways.all(g, !isIP(g) || !self.addresses.exists(a, isCIDR(a) && cidr(a).ip() == ip(g)))",messageExpression="'networkInstances[' + self.name + '].gateways has an address of the UPF itself: write that of the router'"
 type NetworkInstance struct {
 	// name of the network instance (TS 29.244 8.2.4), as data networks of Slices name it: that of a DNN, or any other.
 	Name DNN `json:"name"`
@@ -477,10 +491,12 @@ type NetworkInstance struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() < 2 || !isCIDR(self[0]) || !isCIDR(self[1]) || cidr(self[0]).ip().family() != cidr(self[1]).ip().family()",message="unitAddresses has two blocks of one IP version: write one of each at most"
 	// +listType=atomic
 	UnitAddresses []CIDR `json:"unitAddresses,omitempty"`
-	// gateways that packets of UEs go to when no route says otherwise: one of each IP version at most.
+	// gateways that packets of UEs go to when no route says otherwise: two of each IP version at most. Over two of one version
+	// UEs are spread, and go by one while the other does not answer ARP or Neighbour Discovery.
 	// +optional
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:XValidation:rule="self.size() < 2 || !isIP(self[0]) || !isIP(self[1]) || ip(self[0]).family() != ip(self[1]).family()",message="gateways has two of one IP version: write one of each at most"
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:XValidation:rule="self.filter(g, isIP(g) && ip(g).family() == 4).size() <= 2 && self.filter(g, isIP(g) && ip(g).family() == 6).size() <= 2",message="gateways has three of one IP version: write two of each at most"
+	// +kubebuilder:validation:XValidation:rule="self.all(g, !isIP(g) || self.exists_one(h, isIP(h) && ip(h) == ip(g)))",message="gateways has one address twice: write the other router's, or leave it out"
 	// +listType=atomic
 	Gateways []IPAddress `json:"gateways,omitempty"`
 	// routes beside the default routes over gateways.
@@ -526,7 +542,7 @@ const (
 )
 
 // UPFInstanceStatus says what the UPF is. Conditions: Ready, Placed, N3Attached, N6Attached,
-// EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned, LinksUp, StandbyInSync with redundancy, and SuccessorsKnown with
+// EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned, LinksUp, GatewaysAnswer with two gateways, StandbyInSync with redundancy, and SuccessorsKnown with
 // controlPlane Core5G of the core. Of one that runs elsewhere: Ready, EndpointsAllocated, UnitsReady and Associated.
 type UPFInstanceStatus struct {
 	// observedGeneration is the generation that this status speaks of.

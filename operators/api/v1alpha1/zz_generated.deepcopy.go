@@ -1060,6 +1060,11 @@ func (in *N3Spec) DeepCopyInto(out *N3Spec) {
 		*out = new(IPAddress)
 		**out = **in
 	}
+	if in.SecondGateway != nil {
+		in, out := &in.SecondGateway, &out.SecondGateway
+		*out = new(IPAddress)
+		**out = **in
+	}
 	if in.VLAN != nil {
 		in, out := &in.VLAN, &out.VLAN
 		*out = new(int32)
@@ -1104,6 +1109,11 @@ func (in *N6Spec) DeepCopyInto(out *N6Spec) {
 	if in.UnitAddresses != nil {
 		in, out := &in.UnitAddresses, &out.UnitAddresses
 		*out = new(CIDR)
+		**out = **in
+	}
+	if in.SecondGateway != nil {
+		in, out := &in.SecondGateway, &out.SecondGateway
+		*out = new(IPAddress)
 		**out = **in
 	}
 	if in.Routes != nil {
