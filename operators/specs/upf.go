@@ -83,11 +83,12 @@ type upfcConfig struct {
 	Dataplane upfcDataplane `json:"dataplane"`
 	N3        upfcN3        `json:"n3"`
 	// NamedPools: core5g's own SMF says with each session which pool the address is of.
-	NamedPools bool            `json:"namedPools,omitempty"`
-	Redundancy *upfcRedundancy `json:"redundancy,omitempty"`
-	Metrics    upfcListen      `json:"metrics"`
-	Health     upfcListen      `json:"health"`
-	Log        upfcLog         `json:"log"`
+	NamedPools      bool                 `json:"namedPools,omitempty"`
+	PredefinedRules []upfcPredefinedRule `json:"predefinedRules,omitempty"`
+	Redundancy      *upfcRedundancy      `json:"redundancy,omitempty"`
+	Metrics         upfcListen           `json:"metrics"`
+	Health          upfcListen           `json:"health"`
+	Log             upfcLog              `json:"log"`
 }
 
 type upfcPFCP struct {
@@ -315,7 +316,7 @@ func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, member Membe
 			ControlPlaneSubnets: upf.Spec.N4.ControlPlaneSubnets,
 		},
 		Dataplane: upfcDataplane{Socket: upfSocket},
-		N3:        upfcN3{Endpoints: []string{UnitN3Endpoints(upf, unit)}}, NamedPools: core.OwnControlPlane(),
+		N3:        upfcN3{Endpoints: []string{UnitN3Endpoints(upf, unit)}}, NamedPools: core.OwnControlPlane(), PredefinedRules: predefinedRules(upf),
 		Redundancy: redundancyOf(upf, unit, member),
 		Metrics:    upfcListen{Listen: fmt.Sprintf(":%d", PortMetrics)},
 		Health:     upfcListen{Listen: fmt.Sprintf(":%d", PortHealth)},

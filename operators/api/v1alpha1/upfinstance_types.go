@@ -52,7 +52,7 @@ type UPFInstanceList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.maxUnits) || !has(self.units) || self.units <= self.maxUnits",message="units must be at most maxUnits: addresses are divided for that many"
 // +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.n3) && has(self.n6))",message="n3 and n6 are missing: write the networks of the UPF's pods, or external for a UPF that runs elsewhere"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="external can neither be added nor taken away: delete the UPFInstance and create it anew"
-// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.n3) || has(self.n6) || has(self.maxUnits) || has(self.placement) || has(self.updateStrategy) || has(self.redundancy) || has(self.cpus) || has(self.nodeSelector) || has(self.tolerations) || has(self.networkInstances))",message="external is a UPF that runs elsewhere: leave out n3, n6, networkInstances, maxUnits, placement, updateStrategy, redundancy, cpus, nodeSelector and tolerations, which are of pods; external.networkInstances has its names for networks"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.n3) || has(self.n6) || has(self.maxUnits) || has(self.placement) || has(self.updateStrategy) || has(self.redundancy) || has(self.cpus) || has(self.nodeSelector) || has(self.tolerations) || has(self.networkInstances) || has(self.predefinedRules))",message="external is a UPF that runs elsewhere: leave out n3, n6, networkInstances, maxUnits, placement, updateStrategy, redundancy, predefinedRules, cpus, nodeSelector and tolerations, which are of pods; external.networkInstances has its names for networks"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || (self.units == 1 && self.workers == 1 && self.driver == 'AFPacket' && self.ueToUE == 'Deny' && self.memory == '256Mi' && self.hugepages.size == '2Mi' && self.hugepages.amount == '512Mi')",message="external is one UPF that runs elsewhere: leave out units, workers, driver, hugepages, memory and ueToUE, which are of pods, and name each further UPF in a UPFInstance of its own; administrativeState takes it out of service"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.n4.controlPlaneSubnets)",message="external: leave out n4.controlPlaneSubnets, which the operator writes into the configuration of pods, and write it into that of the UPF (upf-c: pfcp.controlPlaneSubnets)"
 // +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')) && (!has(self.networkInstances) || self.networkInstances.all(i, !has(i.attachment) || !has(i.attachment.resourceName) || !i.attachment.resourceName.contains('{cell}'))))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
@@ -146,6 +146,14 @@ type UPFInstanceSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	NetworkInstances []NetworkInstance `json:"networkInstances,omitempty"`
+
+	// predefinedRules that SMFs activate by name in a PDR (TS 29.244 5.19). The PDR says whose packets are looked at, and what
+	// becomes of them; the rule, which of them are meant. A change restarts the units.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	PredefinedRules []PredefinedRule `json:"predefinedRules,omitempty"`
 
 	// ueToUE says whether one UE may send packets to another through this UPF, in the same network instance.
 	// +kubebuilder:default=Deny
@@ -510,6 +518,37 @@ type NetworkInstance struct {
 	// +kubebuilder:validation:Minimum=1280
 	// +kubebuilder:validation:Maximum=9600
 	MTU *int32 `json:"mtu,omitempty"`
+}
+
+// PredefinedGate says what becomes of the packets of a predefined rule.
+// +kubebuilder:validation:Enum=Open;Closed
+type PredefinedGate string
+
+// Values of PredefinedGate.
+const (
+	// PredefinedOpen leaves it to the PDR that names the rule.
+	PredefinedOpen PredefinedGate = "Open"
+	// PredefinedClosed drops them.
+	PredefinedClosed PredefinedGate = "Closed"
+)
+
+// PredefinedRule is a rule that an SMF activates by name.
+//
+// +kubebuilder:validation:XValidation:rule="self.filters.all(f, !has(f.direction) || f.direction == 'Bidirectional')",messageExpression="'predefinedRules[' + self.name + '] has a filter of one direction: leave direction out, the PDR that names the rule has one'"
+type PredefinedRule struct {
+	// name by which it is activated (TS 29.244 8.2.72).
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
+	Name string `json:"name"`
+	// filters tell which packets are meant; one that matches is enough. direction is the PDR's.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Filters []PacketFilter `json:"filters"`
+	// gate Closed: they are dropped.
+	// +kubebuilder:default=Open
+	Gate PredefinedGate `json:"gate,omitempty"`
 }
 
 // Route leads a destination over a router of the N6 subnet.
