@@ -60,5 +60,5 @@ func TestPredefinedRulesByName(t *testing.T) {
 	modified(ie.NewDeactivatePredefinedRules("video"))
 	want("the second is left", 1, 1, 1)
 	modified(ie.NewDeactivatePredefinedRules("games"))
-	want("none is", 0, 0, 0)
+	want("none is", 1, 0, 0)
 }

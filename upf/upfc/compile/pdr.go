@@ -10,9 +10,6 @@ import (
 // pdr adds one entry for each way in which a packet of the rule can come: each of its Traffic
 // Endpoints, each IP version of the F-TEID, each QFI; and for each of its predefined rules.
 func (c *compiler) pdr(r *rules.PDR) error {
-	if r.Deactivated {
-		return nil
-	}
 	p := abi.Pdr{
 		Precedence: r.Precedence, PdrId: r.ID, SourceInterface: r.PDI.SourceInterface, Far: c.fars.at(r.FAR),
 		NQer: uint8(len(r.QERs)),
@@ -31,15 +28,14 @@ func (c *compiler) pdr(r *rules.PDR) error {
 		p.Urr[p.NUrr] = c.urrs.at(id)
 		p.NUrr++
 	}
-	if len(r.Predefined) == 0 {
+	switch {
+	case r.Deactivated:
+		return c.matches(p, r, &rules.Predefined{})
+	case len(r.Predefined) == 0:
 		return c.matches(p, r, nil)
 	}
 	for _, name := range r.Predefined {
-		rule := c.predefined(name)
-		if rule == nil {
-			continue
-		}
-		q := p
+		q, rule := p, c.predefined(name)
 		if rule.Closed {
 			q.Far = c.closed()
 		}
@@ -50,11 +46,14 @@ func (c *compiler) pdr(r *rules.PDR) error {
 	return nil
 }
 
+// predefined is never nil: what finds nothing keeps its F-TEIDs and UE IP addresses known.
 func (c *compiler) predefined(name string) *rules.Predefined {
-	if c.in.Predefined == nil {
-		return nil
+	if c.in.Predefined != nil {
+		if rule := c.in.Predefined(name); rule != nil {
+			return rule
+		}
 	}
-	return c.in.Predefined(name)
+	return &rules.Predefined{}
 }
 
 // closed is the FAR of predefined rules whose packets are dropped. Its ID is none that a CP function gives (TS 29.244 8.2.74).
