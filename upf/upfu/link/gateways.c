@@ -6,6 +6,7 @@
 #include <rte_arp.h>
 #include <rte_cycles.h>
 
+#include "link/gateways_state.h"
 #include "link/neigh.h"
 #include "link/neigh_message.h"
 #include "link/port.h"

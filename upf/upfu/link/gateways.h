@@ -24,17 +24,6 @@
 
 struct worker;
 
-#define GATEWAY_ASK_TICKS 5u // of the workers' timers
-#define GATEWAY_TRIES 4u
-
-struct gateways { // of a worker
-	// In shared memory; NULL: no interface has two.
-	struct upf_gateway_state (*state)[UPF_GATEWAYS]; // [UPF_PORTS]
-	// The first worker's:
-	uint8_t ticks;
-	uint8_t unanswered[UPF_PORTS][UPF_GATEWAYS]; // requests since the last answer
-};
-
 // state: where what is known is written down.
 void gateways_init(struct worker *w, struct upf_gateway_state (*state)[UPF_GATEWAYS]);
 // Asks, and goes by what is known.

@@ -11,7 +11,7 @@
 
 #include <rte_mbuf.h>
 
-#include "link/gateways.h"
+#include "link/gateways_state.h"
 #include "link/neigh_table.h"
 #include "link/port.h"
 #include "packet/buffer_state.h"

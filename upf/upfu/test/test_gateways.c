@@ -5,7 +5,7 @@
 #include <rte_arp.h>
 
 #include "frames.h"
-#include "link/gateways.h"
+#include "link/gateways_state.h"
 #include "link/icmp6.h"
 #include "link/neigh_message.h"
 #include "rules.h"
