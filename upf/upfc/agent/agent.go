@@ -36,6 +36,7 @@ type Agent struct {
 	log   *slog.Logger
 	rec   Recorder
 	world World
+	node  *ie.IE // our Node ID, which nobody changes
 
 	serving  chan struct{} // closed when PFCP is bound
 	server   *pfcp.Server  // valid once serving is closed
@@ -114,7 +115,7 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 // NewIn makes an agent that lives somewhere else than on this machine.
 func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a := &Agent{
-		cfg: cfg, log: log, rec: rec, world: w,
+		cfg: cfg, log: log, rec: rec, world: w, node: ie.NewNodeIDHeuristic(cfg.NodeID),
 		serving:      make(chan struct{}),
 		changed:      make(chan struct{}),
 		restoration:  restoration{nodes: map[string]bool{}},
@@ -220,7 +221,7 @@ func (a *Agent) Addr() netip.AddrPort {
 	return a.server.Addr()
 }
 
-func (a *Agent) nodeID() *ie.IE { return ie.NewNodeIDHeuristic(a.cfg.NodeID) }
+func (a *Agent) nodeID() *ie.IE { return a.node }
 
 func (a *Agent) recoveryIE() *ie.IE {
 	a.mu.Lock()

@@ -25,15 +25,6 @@ import (
 func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *rules.Change) (reports []usage.Report, additional int, err error) {
 	next.Rules = c.Next
 	next.QERSlots, next.GBRSlots, next.Meters = maps.Clone(s.QERSlots), maps.Clone(s.GBRSlots), maps.Clone(s.Meters)
-	if next.GBRSlots == nil {
-		next.GBRSlots = map[uint32]uint32{}
-	}
-	if next.QERSlots == nil {
-		next.QERSlots = map[uint32]uint32{}
-	}
-	if next.Meters == nil {
-		next.Meters = map[uint32]usage.Meter{}
-	}
 
 	undo, complete := a.takeSlots(conn, &s.Session, &next, c.RemovedURRs)
 	defer func() {
@@ -47,16 +38,21 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	}
 
 	// What is reported is reported of the old rules; a quota that comes along counts from there.
-	acct := s.account()
-	reports = acct.Report(usage.TriggerImmediate, c.Query...)
-	reports = append(reports, acct.Linked(c.RemovedURRs)...)
-	removed := usage.Begin(s.Rules, nil, s.read)
-	for _, id := range c.RemovedURRs {
-		removed.Meters[id] = acct.Meters[id]
-		delete(acct.Meters, id)
+	var removed *usage.Session
+	if len(s.Meters) > 0 {
+		acct := s.account()
+		reports = acct.Report(usage.TriggerImmediate, c.Query...)
+		reports = append(reports, acct.Linked(c.RemovedURRs)...)
+		if len(c.RemovedURRs) > 0 {
+			removed = usage.Begin(s.Rules, nil, s.read)
+		}
+		for _, id := range c.RemovedURRs {
+			removed.Meters[id] = acct.Meters[id]
+			delete(acct.Meters, id)
+		}
+		acct.Update(c.Next, c.Granted)
+		maps.Copy(next.Meters, acct.Meters)
 	}
-	acct.Update(c.Next, c.Granted)
-	maps.Copy(next.Meters, acct.Meters)
 	for i := range reports {
 		reports[i].HasQuery, reports[i].Query = c.HasQueryReference, c.QueryReference
 	}
@@ -83,7 +79,8 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	} else {
 		t.State(s.Index, p.blob)
 	}
-	for _, id := range slices.Sorted(maps.Keys(next.Meters)) {
+	var space [16]uint32
+	for _, id := range rules.Sorted(next.Meters, space[:0]) {
 		m := next.Meters[id]
 		u := c.Next.URRs[id]
 		r := s.read(u, m.Slot)
@@ -107,7 +104,9 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	old := s.Session
 	s.become(&next, p.blob)
 	a.trim(s, old.Rules, next.Rules)
-	reports = append(reports, removed.Report(usage.TriggerTermination, c.RemovedURRs...)...)
+	if removed != nil {
+		reports = append(reports, removed.Report(usage.TriggerTermination, c.RemovedURRs...)...)
+	}
 	if len(reports) > reportsPerAnswer {
 		more := s.Session
 		more.Outbox = append(slices.Clone(s.Outbox), reports[reportsPerAnswer:]...)
@@ -151,25 +150,26 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 	})
 	// What the old rules use stays taken until they are out of force: packets still count there.
 	p := store.NewPairs(&a.pairs, old)
-	for _, id := range slices.Sorted(maps.Keys(next.Rules.QERs)) {
+	var space [16]uint32
+	for _, id := range rules.Sorted(next.Rules.QERs, space[:0]) {
 		if _, ok := next.QERSlots[id]; !ok {
 			if slot, ok := p.TakeQER(); ok {
-				next.QERSlots[id] = slot
+				into(&next.QERSlots, id, slot)
 			}
 		}
 		if _, ok := next.GBRSlots[id]; !ok && next.Rules.QERs[id].HasGBR {
 			if slot, ok := p.TakeQER(); ok {
-				next.GBRSlots[id] = slot
+				into(&next.GBRSlots, id, slot)
 			}
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(next.Rules.URRs)) {
+	for _, id := range rules.Sorted(next.Rules.URRs, space[:0]) {
 		if _, ok := next.Meters[id]; ok {
 			continue
 		}
 		if slot, ok := p.TakeURR(); ok {
 			u := next.Rules.URRs[id]
-			next.Meters[id] = usage.New(slot, u, readingOf(conn.Shm(), u, slot, a.world.Now()))
+			into(&next.Meters, id, usage.New(slot, u, readingOf(conn.Shm(), u, slot, a.world.Now())))
 		}
 	}
 	undo = func() {
@@ -178,6 +178,14 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		p.Undo()
 	}
 	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.GBRSlots) == gbrs && len(next.Meters) == len(next.Rules.URRs)
+}
+
+// into puts something into a map, which may not be there yet.
+func into[V any](m *map[uint32]V, id uint32, v V) {
+	if *m == nil {
+		*m = map[uint32]V{}
+	}
+	(*m)[id] = v
 }
 
 func (a *Agent) giveSlots(old, next *state.Session) {

@@ -10,7 +10,6 @@ package agent
 import (
 	"encoding/binary"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -56,7 +55,8 @@ func (e *ending) finish(shm *dataplane.Shm) {
 	read := func(u *rules.URR, slot uint32) usage.Reading {
 		return readingOf(shm, u, slot, time.UnixMilli(e.at))
 	}
-	last := usage.Begin(e.Rules, e.Meters, read).Report(usage.TriggerTermination, slices.Sorted(maps.Keys(e.Meters))...)
+	var space [16]uint32
+	last := usage.Begin(e.Rules, e.Meters, read).Report(usage.TriggerTermination, rules.Sorted(e.Meters, space[:0])...)
 	e.Last.Reports = append(slices.Clone(e.Outbox), last...)
 	e.done = true
 }

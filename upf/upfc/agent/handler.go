@@ -52,7 +52,7 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	if !a.settled(ctx) {
 		return nil // another member serves the unit, or nobody may yet
 	}
-	answer := &pfcp.Answer{SEID: seid}
+	answer := &pfcp.Answer{SEID: seid, IEs: make([]*ie.IE, 0, 4+len(ies))}
 	if node {
 		answer.IEs = append(answer.IEs, a.nodeID())
 	}

@@ -136,7 +136,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
 	}
 	defer s.unlock()
-	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.SEID, n.Addr, n.Node, a.world.Now().Unix(), rules.NewSet()
+	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.SEID, n.Addr, n.Node, a.world.Now().Unix(), &rules.Set{}
 	s.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: s.Created}
 	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil && change == nil {
 		change, err = rules.Plan(s.Rules, m.Elements, a.policy(s))

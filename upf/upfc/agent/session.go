@@ -2,7 +2,7 @@ package agent
 
 import (
 	"maps"
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -129,7 +129,8 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
 // arms are the volumes at which upf-u is to speak up.
 func (s *session) arms() []abi.UrrArm {
 	out := make([]abi.UrrArm, 0, len(s.Meters))
-	for _, id := range slices.Sorted(maps.Keys(s.Meters)) {
+	var space [16]uint32
+	for _, id := range rules.Sorted(s.Meters, space[:0]) {
 		m, u := s.Meters[id], s.Rules.URRs[id]
 		out = append(out, m.Arm(u, s.read(u, m.Slot), s.Index))
 	}
@@ -167,10 +168,15 @@ func (s *session) rest(a *Agent, ahead *Ahead) (*put, error) {
 	return &put{index: s.Index, blob: state.AppendSession(nil, &s.Session)}, nil
 }
 
+// slotMaps are used again: Compile keeps nothing of them.
+var slotMaps = sync.Pool{New: func() any { return map[uint32]uint32{} }}
+
 func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.Index, &s.Session) }
 
 func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
-	urrSlots := make(map[uint32]uint32, len(st.Meters))
+	urrSlots := slotMaps.Get().(map[uint32]uint32)
+	defer slotMaps.Put(urrSlots)
+	clear(urrSlots)
 	for id, m := range st.Meters {
 		urrSlots[id] = m.Slot
 	}

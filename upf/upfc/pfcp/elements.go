@@ -28,7 +28,11 @@ func ParseElements(b []byte) (Elements, error) {
 	if n == 0 && len(b) == 0 {
 		return nil, nil
 	}
-	list := make(Elements, 0, n)
+	return parseElements(make(Elements, 0, n), b)
+}
+
+// parseElements appends what b holds to list.
+func parseElements(list Elements, b []byte) (Elements, error) {
 	for len(b) > 0 {
 		if len(b) < 4 {
 			return nil, &Reject{Cause: ie.CauseInvalidLength, Detail: "octets left over that are no IE"}
@@ -76,10 +80,25 @@ func (l Elements) All(ieType uint16) Elements {
 // Group reads the IEs inside a grouped IE.
 func (e *Element) Group() (Elements, error) {
 	list, err := ParseElements(e.Value)
+	return list, e.refused(err)
+}
+
+// GroupIn is Group in room that somebody has, and that grows with what it has to hold.
+func (e *Element) GroupIn(room *Elements) (Elements, error) {
+	list, err := parseElements((*room)[:0], e.Value)
+	if err != nil {
+		return nil, e.refused(err)
+	}
+	*room = list
+	return list, nil
+}
+
+// refused has a refusal of what a grouped IE holds name the group, where it names nothing.
+func (e *Element) refused(err error) error {
 	if r, ok := err.(*Reject); ok && r.Offending == 0 {
 		r.Offending = e.Type
 	}
-	return list, err
+	return err
 }
 
 // IE hands the element to go-pfcp's decoders.

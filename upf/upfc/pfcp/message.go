@@ -78,26 +78,35 @@ func Parse(b []byte) (*Message, error) {
 
 // marshal builds a message. seid is nil for a node-related one.
 func marshal(msgType uint8, seid *uint64, sequence uint32, ies []*ie.IE) ([]byte, error) {
-	var payload []byte
+	n := 0
 	for _, i := range ies {
 		if i == nil {
 			return nil, errors.New("an IE could not be built")
 		}
-		b, err := i.Marshal()
-		if err != nil {
+		n += i.MarshalLen()
+	}
+	if n > 0xffff-12 {
+		return nil, fmt.Errorf("%d octets of IEs do not fit one message", n)
+	}
+	// TS 29.244 7.2.2.
+	flags, head := byte(pfcpVersion<<5), 8
+	if seid != nil {
+		flags, head = flags|0x01, 16
+	}
+	b := make([]byte, head+n)
+	b[0], b[1] = flags, msgType
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)-4))
+	if seid != nil {
+		binary.BigEndian.PutUint64(b[4:], *seid)
+	}
+	binary.BigEndian.PutUint32(b[head-4:], sequence<<8)
+	for _, i := range ies {
+		if err := i.MarshalTo(b[head:]); err != nil {
 			return nil, err
 		}
-		payload = append(payload, b...)
+		head += i.MarshalLen()
 	}
-	if len(payload) > 0xffff-12 {
-		return nil, fmt.Errorf("%d octets of IEs do not fit one message", len(payload))
-	}
-	var s uint8
-	var id uint64
-	if seid != nil {
-		s, id = 1, *seid
-	}
-	return message.NewHeader(pfcpVersion, 0, 0, s, msgType, id, sequence, 0, payload).Marshal()
+	return b, nil
 }
 
 // isRequest tells requests from answers by the message type (TS 29.244 table 7.3-1).

@@ -37,7 +37,7 @@ func (p *planner) endpoint(r *Endpoint, group pfcp.Elements, create bool) error 
 // table 7.5.4.1-1).
 func (p *planner) removeEndpoints(message pfcp.Elements) error {
 	n := p.change.Next
-	return each(message, endpointKind.remove, endpointKind, "Remove", func(id uint32, _ pfcp.Elements) error {
+	return p.each(message, endpointKind.remove, endpointKind, "Remove", func(id uint32, _ pfcp.Elements) error {
 		if n.Endpoints[uint8(id)] == nil {
 			return refuse(nil, ie.TrafficEndpointID, "Remove Traffic Endpoint: there is no Traffic Endpoint %d", id)
 		}

@@ -96,7 +96,7 @@ func (p *planner) far(r *FAR, group pfcp.Elements, create bool) error {
 		parameters = ie.UpdateForwardingParameters
 	}
 	if e := group.First(parameters); e != nil {
-		inner, err := e.Group()
+		inner, err := e.GroupIn(&p.inner)
 		if err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (p *planner) duplicatingParameters(r *FAR, group pfcp.Elements, create bool
 		if seen++; e.Removes(create) {
 			continue
 		}
-		inner, err := e.Group()
+		inner, err := e.GroupIn(&p.inner)
 		if err != nil {
 			return err
 		}

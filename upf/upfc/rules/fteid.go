@@ -138,6 +138,9 @@ func (p *planner) choose(m, before *Match, core bool, f parsedFTEID, ref *pfcp.R
 	}
 	p.given = append(p.given, max(c4.TEID, c6.TEID))
 	if m.FTEID, m.FTEID6 = c4, c6; hasID {
+		if p.chosen == nil {
+			p.chosen = map[uint8]chosen{}
+		}
 		p.chosen[f.id] = chosen{c4, c6}
 	}
 	return nil

@@ -1,9 +1,11 @@
 package rules
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"net/netip"
+	"slices"
 )
 
 // Values of a set are never changed in place: an update puts a changed copy into a cloned set.
@@ -28,19 +30,32 @@ type Set struct {
 }
 
 // NewSet is a session without rules.
-func NewSet() *Set { return (&Set{}).Clone() }
+func NewSet() *Set {
+	s := (&Set{}).Clone()
+	s.BARs, s.Endpoints = map[uint8]*BAR{}, map[uint8]*Endpoint{}
+	return s
+}
 
-// Clone is a set that can be changed without the original noticing.
+// Clone is a set that can be changed without the original noticing. It has no map of BARs or Traffic Endpoints where there are none.
 func (s *Set) Clone() *Set {
 	return &Set{
 		PDRs: clone(s.PDRs), FARs: clone(s.FARs), QERs: clone(s.QERs), URRs: clone(s.URRs),
-		BARs: clone(s.BARs), Endpoints: clone(s.Endpoints),
+		BARs: maps.Clone(s.BARs), Endpoints: maps.Clone(s.Endpoints), // few sessions have any
 	}
+}
+
+// Sorted appends a map's keys to list, which is empty, in their order.
+func Sorted[K cmp.Ordered, V any](m map[K]V, list []K) []K {
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
 }
 
 // clone is never nil.
 func clone[K comparable, V any](m map[K]V) map[K]V {
-	if m == nil {
+	if len(m) == 0 {
 		return map[K]V{}
 	}
 	return maps.Clone(m)

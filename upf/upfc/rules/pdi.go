@@ -59,7 +59,7 @@ const (
 
 func (p *planner) pdi(r *PDR, pdr pfcp.Elements, e *pfcp.Element, ref *pfcp.RuleRef) (PDI, error) {
 	var pdi PDI
-	group, err := e.Group()
+	group, err := e.GroupIn(&p.inner)
 	if err != nil {
 		return pdi, err
 	}
@@ -119,6 +119,9 @@ func (p *planner) pdi(r *PDR, pdr pfcp.Elements, e *pfcp.Element, ref *pfcp.Rule
 				return pdi, refuse(ref, ie.SDFFilter, "%v", err)
 			}
 		} else if f.HasID {
+			if p.filters == nil {
+				p.filters = map[uint32]SDFFilter{}
+			}
 			p.filters[f.ID] = f
 		}
 		pdi.Filters = append(pdi.Filters, f)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -69,17 +70,29 @@ type planner struct {
 	given   []uint32         // their TEIDs
 	filters map[uint32]SDFFilter
 	wanted  []wants
+	// The IEs of the rule that is being read, and of a group in it.
+	rule, inner pfcp.Elements
+}
+
+// planners are used again, for the room that they have.
+var planners = sync.Pool{New: func() any { return &planner{rule: make(pfcp.Elements, 0, 16), inner: make(pfcp.Elements, 0, 16)} }}
+
+// free makes a planner ready for another message, and lets go of this one.
+func (p *planner) free() {
+	clear(p.rule[:cap(p.rule)])
+	clear(p.inner[:cap(p.inner)])
+	*p = planner{rule: p.rule[:0], inner: p.inner[:0]}
+	if cap(p.rule)+cap(p.inner) <= 256 {
+		planners.Put(p)
+	}
 }
 
 // Plan applies a Session Establishment or Modification Request to base, which it leaves untouched.
 // The error is a *pfcp.Reject; then nothing is to be changed.
 func Plan(base *Set, message pfcp.Elements, policy Policy) (*Change, error) {
-	p := &planner{
-		policy: policy, base: base,
-		change:  &Change{Next: base.Clone()},
-		chosen:  map[uint8]chosen{},
-		filters: map[uint32]SDFFilter{},
-	}
+	p := planners.Get().(*planner)
+	defer p.free()
+	p.policy, p.base, p.change = policy, base, &Change{Next: base.Clone()}
 	// Removal first, so that one message can put a new rule in an old one's place.
 	steps := [...]func(pfcp.Elements) error{p.refuseUnsupported, p.remove, p.create, p.update, p.chooseUEs, p.homeTEIDs, p.flags, p.inactivity, p.query, p.check, p.checkURRs}
 	for _, step := range steps {
@@ -132,14 +145,14 @@ func (k *kind) ref(id uint32) *pfcp.RuleRef {
 	return &pfcp.RuleRef{Type: k.rule, ID: id}
 }
 
-// each calls f for every grouped IE of one type, with the ID of the rule that it is about.
-func each(message pfcp.Elements, ieType uint16, k *kind, verb string, f func(id uint32, group pfcp.Elements) error) error {
+// each calls f for every grouped IE of one type, with the ID of the rule that it is about. The group is f's until it returns.
+func (p *planner) each(message pfcp.Elements, ieType uint16, k *kind, verb string, f func(id uint32, group pfcp.Elements) error) error {
 	for i := range message {
 		e := &message[i]
 		if e.Type != ieType {
 			continue
 		}
-		group, err := e.Group()
+		group, err := e.GroupIn(&p.rule)
 		if err != nil {
 			return err
 		}
@@ -158,7 +171,7 @@ func each(message pfcp.Elements, ieType uint16, k *kind, verb string, f func(id 
 type number interface{ ~uint8 | ~uint16 | ~uint32 }
 
 func remove[K number, V any](p *planner, message pfcp.Elements, k *kind, rules map[K]V) error {
-	return each(message, k.remove, k, "Remove", func(id uint32, _ pfcp.Elements) error {
+	return p.each(message, k.remove, k, "Remove", func(id uint32, _ pfcp.Elements) error {
 		if _, ok := rules[K(id)]; !ok || k.id == ie.URRID && id == InactivityURR {
 			return refuse(k.ref(id), k.id, "Remove %s: there is no %s %d", k.name, k.name, id)
 		}
@@ -219,14 +232,14 @@ func (p *planner) remove(message pfcp.Elements) error {
 }
 
 // put reads one Create or Update IE into rules: a new or a copied rule, never one in place.
-func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules map[K]*V, limit int, create bool,
+func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *map[K]*V, limit int, create bool,
 	fresh func(K) *V, read func(*V, pfcp.Elements, bool) error) error {
 	ieType, verb := k.create, "Create"
 	if !create {
 		ieType, verb = k.update, "Update"
 	}
-	return each(message, ieType, k, verb, func(id uint32, group pfcp.Elements) error {
-		old, exists := rules[K(id)]
+	return p.each(message, ieType, k, verb, func(id uint32, group pfcp.Elements) error {
+		old, exists := (*rules)[K(id)]
 		if exists == create {
 			what := "there is no"
 			if exists {
@@ -241,9 +254,12 @@ func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules map[
 		if err := read(r, group, create); err != nil {
 			return err
 		}
-		rules[K(id)] = r
+		if *rules == nil {
+			*rules = map[K]*V{}
+		}
+		(*rules)[K(id)] = r
 		p.change.Rules = true
-		if len(rules) > limit {
+		if len(*rules) > limit {
 			return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ieType, Rule: k.ref(id), Detail: fmt.Sprintf("more than %d %ss in a session", limit, k.name)}
 		}
 		return nil
@@ -255,20 +271,20 @@ func (p *planner) update(message pfcp.Elements) error { return p.put(message, fa
 
 func (p *planner) put(message pfcp.Elements, create bool) error {
 	n := p.change.Next
-	err := put(p, message, barKind, n.BARs, abi.SessionBars, create, func(id uint8) *BAR { return &BAR{ID: id} }, p.bar)
+	err := put(p, message, barKind, &n.BARs, abi.SessionBars, create, func(id uint8) *BAR { return &BAR{ID: id} }, p.bar)
 	if err != nil {
 		return err
 	}
-	if err := put(p, message, farKind, n.FARs, abi.SessionFars, create, func(id uint32) *FAR { return &FAR{ID: id} }, p.far); err != nil {
+	if err := put(p, message, farKind, &n.FARs, abi.SessionFars, create, func(id uint32) *FAR { return &FAR{ID: id} }, p.far); err != nil {
 		return err
 	}
-	if err := put(p, message, qerKind, n.QERs, abi.SessionQers, create, func(id uint32) *QER { return &QER{ID: id} }, p.qer); err != nil {
+	if err := put(p, message, qerKind, &n.QERs, abi.SessionQers, create, func(id uint32) *QER { return &QER{ID: id} }, p.qer); err != nil {
 		return err
 	}
-	if err := put(p, message, urrKind, n.URRs, abi.SessionUrrs, create, func(id uint32) *URR { return &URR{ID: id} }, p.urr); err != nil {
+	if err := put(p, message, urrKind, &n.URRs, abi.SessionUrrs, create, func(id uint32) *URR { return &URR{ID: id} }, p.urr); err != nil {
 		return err
 	}
-	err = put(p, message, endpointKind, n.Endpoints, maxEndpoints, create, func(id uint8) *Endpoint { return &Endpoint{ID: id} },
+	err = put(p, message, endpointKind, &n.Endpoints, maxEndpoints, create, func(id uint8) *Endpoint { return &Endpoint{ID: id} },
 		func(r *Endpoint, group pfcp.Elements, create bool) error {
 			before, before6 := r.FTEID, r.FTEID6
 			if err := p.endpoint(r, group, create); err != nil {
@@ -282,7 +298,7 @@ func (p *planner) put(message pfcp.Elements, create bool) error {
 	if err != nil {
 		return err
 	}
-	return put(p, message, pdrKind, n.PDRs, abi.SessionPdrs, create, func(id uint16) *PDR { return &PDR{ID: id} },
+	return put(p, message, pdrKind, &n.PDRs, abi.SessionPdrs, create, func(id uint16) *PDR { return &PDR{ID: id} },
 		func(r *PDR, group pfcp.Elements, create bool) error {
 			before, before6 := r.PDI.FTEID, r.PDI.FTEID6
 			if err := p.pdr(r, group, create); err != nil {
@@ -332,7 +348,7 @@ func (p *planner) flags(message pfcp.Elements) error {
 }
 
 func (p *planner) query(message pfcp.Elements) error {
-	return each(message, ie.QueryURR, urrKind, "Query", func(id uint32, _ pfcp.Elements) error {
+	return p.each(message, ie.QueryURR, urrKind, "Query", func(id uint32, _ pfcp.Elements) error {
 		if p.base.URRs[id] == nil || id == InactivityURR {
 			return refuse(urrKind.ref(id), ie.URRID, "Query URR: there is no URR %d", id)
 		}
@@ -350,11 +366,8 @@ func (p *planner) check(pfcp.Elements) error {
 	}
 	n := p.change.Next
 	// In order, so that the same message is always refused for the same rule.
-	ids := make([]uint16, 0, len(n.PDRs))
-	for id := range n.PDRs {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+	var space [16]uint16
+	ids := Sorted(n.PDRs, space[:0])
 	var ue ueOf
 	for id := range maxEndpoints {
 		if len(n.Endpoints) == 0 {

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"core5g.dev/core5g/upf/upfc/rules"
 )
 
 type coder struct {
@@ -25,6 +27,7 @@ type coder struct {
 	space   [8]string // of names
 	known   *Strings
 	room    []byte // what is not packed
+	packed  []byte // what is, before it is known how much that is
 }
 
 var (
@@ -298,7 +301,7 @@ func numbers[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, s *[]T) { list(c,
 func dict[K ~uint8 | ~uint16 | ~uint32 | ~uint64, V any](c *coder, m *map[K]V, each func(*coder, *V)) {
 	if !c.reading {
 		var space [16]K
-		keys := sortedKeys(*m, space[:0])
+		keys := rules.Sorted(*m, space[:0])
 		c.putUvarint(uint64(len(keys)))
 		var v V
 		for _, k := range keys {
@@ -337,7 +340,7 @@ func dict[K ~uint8 | ~uint16 | ~uint32 | ~uint64, V any](c *coder, m *map[K]V, e
 func rulesOf[K cmp.Ordered, V any](c *coder, m *map[K]*V, id func(*V) K, each func(*coder, *V)) {
 	if !c.reading {
 		var space [16]K
-		keys := sortedKeys(*m, space[:0])
+		keys := rules.Sorted(*m, space[:0])
 		c.putUvarint(uint64(len(keys)))
 		for _, k := range keys {
 			each(c, (*m)[k])
@@ -381,14 +384,6 @@ func rulesOf[K cmp.Ordered, V any](c *coder, m *map[K]*V, id func(*V) K, each fu
 		(*m)[k] = v
 		last = k
 	}
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V, keys []K) []K {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // Strings are those that have been read before, so that 400,000 sessions share one "internet".

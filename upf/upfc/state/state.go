@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -183,9 +184,12 @@ var coders = sync.Pool{New: func() any { return &coder{} }}
 
 // free makes a coder ready for somebody else, room included unless it is big.
 func (c *coder) free(room []byte) {
-	*c = coder{}
+	*c = coder{packed: c.packed[:0]}
 	if cap(room) <= 64*1024 {
 		c.room = room[:0]
+	}
+	if cap(c.packed) > 64*1024 {
+		c.packed = nil
 	}
 	coders.Put(c)
 }
@@ -193,10 +197,11 @@ func (c *coder) free(room []byte) {
 // AppendSession appends a session's blob to b.
 func AppendSession(b []byte, s *Session) []byte {
 	c := coders.Get().(*coder)
-	*c = coder{b: c.room}
+	*c = coder{b: c.room, packed: c.packed}
 	c.names = c.space[:0]
 	session(c, s)
-	b = pack(append(b, Version), c.b)
+	c.packed = pack(append(c.packed, Version), c.b)
+	b = append(slices.Grow(b, len(c.packed)), c.packed...)
 	c.free(c.b)
 	return b
 }
@@ -250,7 +255,7 @@ func DecodeSession(b []byte, s *Session, known *Strings) error {
 		c.free(c.room)
 		return err
 	}
-	*c = coder{b: room, reading: true, known: known, version: begun.version}
+	*c = coder{b: room, reading: true, known: known, version: begun.version, packed: c.packed}
 	c.names = c.space[:0]
 	session(c, s)
 	err = c.end()

@@ -165,7 +165,8 @@ func Begin(set *rules.Set, meters map[uint32]Meter, read func(u *rules.URR, slot
 func (s *Session) Measure(room bool) []Report {
 	var out []Report
 	cut := map[uint32]bool{}
-	for _, id := range slices.Sorted(maps.Keys(s.Meters)) {
+	var space [16]uint32
+	for _, id := range rules.Sorted(s.Meters, space[:0]) {
 		m, u := s.Meters[id], s.Rules.URRs[id]
 		r := s.Read(u, m.Slot)
 		if at := u.Rest().Monitoring; at != 0 && r.At >= at*1000 {
@@ -224,9 +225,10 @@ func (s *Session) Report(trigger uint32, ids ...uint32) []Report {
 // linked reports the URRs that are linked to what was reported (TS 29.244 5.2.2.4), and so on.
 func (s *Session) linked(cut map[uint32]bool) []Report {
 	var out []Report
+	var space [16]uint32
 	for more := len(cut) > 0; more; {
 		more = false
-		for _, id := range slices.Sorted(maps.Keys(s.Meters)) {
+		for _, id := range rules.Sorted(s.Meters, space[:0]) {
 			u := s.Rules.URRs[id]
 			if cut[id] || !u.Wants(rules.LinkedUsage) || !slices.ContainsFunc(u.Rest().Linked, func(l uint32) bool { return cut[l] }) {
 				continue

@@ -17,6 +17,8 @@ type Options struct {
 	Networks []string         // instances of its N6; nil: one for all
 	Boot     uint64           // its boot id, another one for each life
 	Now      func() time.Time // stamps packets
+	// Takes: every transaction is taken, and nothing is kept of it. It is for measuring what upf-c does.
+	Takes bool
 	// Before and After are called around each transaction, when they are not nil. An error is its death: before, the
 	// transaction has not happened; after, it has, and nobody is told.
 	Before, After func() error
@@ -50,6 +52,7 @@ type calls struct {
 	conn    *dataplane.Conn // nil until it is there
 	answers [][]byte
 	asked   bool // it is being asked, and what it writes is for who asks
+	yes     [1]abi.Msg
 }
 
 // Dial connects, as dataplane.Dial does. Another connection that there was has ended.
@@ -94,6 +97,9 @@ func (c *calls) Handle(datagram []byte) ([][]byte, error) {
 	if err := fault(c.u.o.Before); err != nil || c.u.dead {
 		return nil, errors.Join(errDead, err)
 	}
+	if c.u.o.Takes && m.Op == abi.OpTransaction {
+		return c.take(m.Seq), nil
+	}
 	c.asked, c.answers = true, nil
 	err = c.u.handle(c, datagram)
 	c.asked = false
@@ -104,6 +110,13 @@ func (c *calls) Handle(datagram []byte) ([][]byte, error) {
 		return nil, errors.Join(errDead, err)
 	}
 	return c.answers, nil
+}
+
+// take says yes, with the octets that said so the last time.
+func (c *calls) take(seq uint32) [][]byte {
+	c.yes[0] = abi.Msg{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: abi.OpAnswer, Seq: seq, Length: uint32(unsafe.Sizeof(c.yes[0]))}
+	c.answers = append(c.answers[:0], abi.Bytes(c.yes[:]))
+	return c.answers
 }
 
 // Memory is what upf-c maps otherwise.
