@@ -74,10 +74,12 @@ func (a *Agent) keepTraffic(ctx context.Context) {
 
 // sweep counts what sessions have carried since they were last looked at.
 func (a *Agent) sweep() {
+	var used state.Session // one is read over the other
 	for index := range a.store.All("") {
-		if s := a.lock(index); s != nil {
+		if s := a.store.LeaseOver(index, &used).locked(); s != nil {
 			a.traffic.count(s, false)
 			s.unlock()
+			a.store.Leftover(s, &used)
 		}
 	}
 }
