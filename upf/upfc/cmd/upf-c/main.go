@@ -19,6 +19,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"core5g.dev/core5g/images/nf/memorylimit"
 	"core5g.dev/core5g/upf/upfc/agent"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/control"
@@ -60,6 +61,8 @@ func serve(ctx context.Context) error {
 	if *check {
 		return nil
 	}
+	memorylimit.Respect(memorylimit.Files)
+	memorylimit.Unhurried()
 	log := logger(os.Stderr, cfg.Log)
 	registry := metrics.NewRegistry()
 	a := agent.New(cfg, log, metrics.NewRecorder(registry))
