@@ -44,6 +44,9 @@ func (c *conflict) Unwrap() error { return c.Reject }
 
 // explain finds out what a refused session and the holder both have. The caller has locked neither.
 func (a *Agent) explain(err error) error {
+	if err == nil {
+		return nil
+	}
 	var t *taken
 	if !errors.As(err, &t) {
 		return err

@@ -31,11 +31,11 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 		err = a.associationRelease(ctx, m)
 	case message.MsgTypeSessionEstablishmentRequest:
 		node = true
-		seid, ies, err = a.twice(ctx, m, a.establish)
+		seid, ies, err = a.twice(ctx, m, (*Agent).establish)
 	case message.MsgTypeSessionModificationRequest:
-		seid, ies, err = a.twice(ctx, m, a.modify)
+		seid, ies, err = a.twice(ctx, m, (*Agent).modify)
 	case message.MsgTypeSessionDeletionRequest:
-		seid, ies, err = a.twice(ctx, m, a.delete)
+		seid, ies, err = a.twice(ctx, m, (*Agent).delete)
 	case message.MsgTypePFDManagementRequest:
 		node = true
 		err = a.pfdManagement(ctx, m)
@@ -81,10 +81,10 @@ func (a *Agent) Congested(m *pfcp.Message) *pfcp.Answer {
 
 // twice executes a session request once more when upf-u died under it: its successor, if it comes
 // in time, is filled with the state from before the request, so nothing happens twice.
-func (a *Agent) twice(ctx context.Context, m *pfcp.Message, f func(context.Context, *pfcp.Message) (uint64, []*ie.IE, error)) (uint64, []*ie.IE, error) {
-	seid, ies, err := f(ctx, m)
+func (a *Agent) twice(ctx context.Context, m *pfcp.Message, f func(*Agent, context.Context, *pfcp.Message) (uint64, []*ie.IE, error)) (uint64, []*ie.IE, error) {
+	seid, ies, err := f(a, ctx, m)
 	if errors.Is(err, dataplane.ErrLost) {
-		seid, ies, err = f(ctx, m)
+		seid, ies, err = f(a, ctx, m)
 	}
 	return seid, ies, err
 }

@@ -42,7 +42,9 @@ func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ie
 		return n.SEID, ies, a.explain(err)
 	}
 	for range choices { // there can be one holder of the address and one of the F-TEID, too
-		ies, err = a.establishOnce(ctx, m, n)
+		if ies, err = a.establishOnce(ctx, m, n); err == nil {
+			break
+		}
 		err = a.explain(err)
 		var c *conflict
 		if !errors.As(err, &c) || !c.stale && !c.chosen || c.chosen && restores(m) { // then there is no choice
@@ -256,7 +258,9 @@ func (a *Agent) locked(ctx context.Context, m *pfcp.Message) (*session, *datapla
 // modify executes a Session Modification Request (TS 29.244 7.5.4).
 func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (seid uint64, ies []*ie.IE, err error) {
 	for range choices {
-		seid, ies, err = a.modifyOnce(ctx, m)
+		if seid, ies, err = a.modifyOnce(ctx, m); err == nil {
+			break
+		}
 		err = a.explain(err)
 		var c *conflict
 		if !errors.As(err, &c) || !c.chosen {

@@ -37,21 +37,23 @@ func printable(b []byte) bool {
 // FSEID reads an F-SEID IE (TS 29.244 8.2.37): flags, SEID, addresses.
 func (e *Element) FSEID() (seid uint64, v4, v6 netip.Addr, err error) {
 	b := e.Value
-	short := &Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Detail: "F-SEID is cut short"}
+	short := func() error {
+		return &Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Detail: "F-SEID is cut short"}
+	}
 	if len(b) < 9 {
-		return 0, v4, v6, short
+		return 0, v4, v6, short()
 	}
 	flags := b[0]
 	seid, b = binary.BigEndian.Uint64(b[1:]), b[9:]
 	if flags&0x02 != 0 {
 		if len(b) < 4 {
-			return seid, v4, v6, short
+			return seid, v4, v6, short()
 		}
 		v4, b = netip.AddrFrom4([4]byte(b)), b[4:]
 	}
 	if flags&0x01 != 0 {
 		if len(b) < 16 {
-			return seid, v4, v6, short
+			return seid, v4, v6, short()
 		}
 		v6 = netip.AddrFrom16([16]byte(b))
 	}

@@ -308,10 +308,10 @@ func (s *Server) execute(ctx context.Context, h Handler, r *request) {
 	m := r.m
 	a := s.guard(m, func() *Answer {
 		var err error
-		var refused *Reject
-		m.Elements, err = ParseElements(r.payload)
-		if errors.As(err, &refused) {
-			return &Answer{IEs: refused.IEs()}
+		if m.Elements, err = ParseElements(r.payload); err != nil {
+			if refused := (*Reject)(nil); errors.As(err, &refused) {
+				return &Answer{IEs: refused.IEs()}
+			}
 		}
 		return h.Handle(ctx, m)
 	})
