@@ -1,7 +1,7 @@
 // Package worker is a pod of the AMF: the shards that it holds, each with a runner and a loop of its own, its connections to N2 terminators, what it asks
 // of AUSF, UDM, PCF and SMF, and what these ask of it.
 //
-// The AMF is one NF instance. Any pod takes any request; one for a UE of a shard that another pod holds is passed on to that, once. A pod that has died is
+// The AMF is one NF instance. Any pod takes any request; one for a UE of a shard that another pod holds is passed on to that (passing.go). A pod that has died is
 // found by the connections that the others have to it, and its shards are taken at once.
 //
 //	pod.go        which shards are here             shard.go          a shard from lease to lease

@@ -372,7 +372,8 @@ func (t *turn) unreachable() {
 	}
 }
 
-// pageAgain has the unit say whether packets wait: it reports the next one, once it was told to buffer and to say so.
+// pageAgain has the unit say whether packets wait: it reports the next one, once it was told to buffer and to say so. Ours says nothing of those of which it has
+// told, for as long as they may wait, so that a report is acknowledged only where the AMF has taken it (takePaging).
 func (t *turn) pageAgain() {
 	if t.s.Phase != record.Idle {
 		return
