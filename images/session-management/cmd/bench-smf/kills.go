@@ -246,7 +246,12 @@ func killUPF(ctx context.Context, r *rig, o options) error {
 		}
 		began := time.Now()
 		x := outcome{sessions: len(before)}
-		x.err = processes.Await(ctx, "the sessions", func() error { return same(before, r.tunnels()) })
+		x.err = processes.Await(ctx, "the sessions", func() error {
+			if n := r.upfu.Len(); n < len(before) { // to look at each of them takes the CPU that some are made with
+				return fmt.Errorf("%d sessions are missing", len(before)-n)
+			}
+			return same(before, r.tunnels())
+		})
 		x.answer = time.Since(began)
 		if n := r.amf.transfers.Load() - signalled; n > 0 {
 			x.err = errors.Join(x.err, fmt.Errorf("%d UEs were signalled", n))

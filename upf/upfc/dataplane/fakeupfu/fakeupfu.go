@@ -662,6 +662,9 @@ func (u *UPFU) Sessions() map[uint32]Session {
 	return maps.Clone(u.sessions)
 }
 
+// Len is how many sessions there are. Who waits for many asks for no more than that, and does not keep it from its work.
+func (u *UPFU) Len() int { u.mu.Lock(); defer u.mu.Unlock(); return len(u.sessions) }
+
 // Deleted counts the sessions that were deleted: one may have taken the place of another since.
 func (u *UPFU) Deleted() int { u.mu.Lock(); defer u.mu.Unlock(); return u.deleted }
 
