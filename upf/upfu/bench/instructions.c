@@ -10,6 +10,7 @@
 
 #include <valgrind/callgrind.h>
 
+#include "bench/floor.h"
 #include "simulation/fabric.h"
 #include "traffic.h"
 
@@ -22,16 +23,20 @@ one_burst(struct rig *rig, const struct traffic_case *c, uint32_t n, bool counte
 {
 	struct rte_mbuf *m[BURST];
 	enum upf_direction direction = traffic_direction(c, n);
+	unsigned packets = traffic_burst(c);
 
-	assert_int_equal(rte_pktmbuf_alloc_bulk(rig_pool(), m, BURST), 0);
+	assert_int_equal(rte_pktmbuf_alloc_bulk(rig_pool(), m, packets), 0);
 	traffic_write_burst(rig, c, direction, m);
-	rte_ring_enqueue_bulk(rig_ring(traffic_port(direction), true), (void **)m, BURST, NULL);
+	rte_ring_enqueue_bulk(rig_ring(traffic_port(direction), true), (void **)m, packets, NULL);
 	if (counted)
 		CALLGRIND_TOGGLE_COLLECT;
-	worker_poll(rig->worker[0]);
+	if (c->floor)
+		floor_poll(rig, direction);
+	else
+		worker_poll(rig->worker[0]);
 	if (counted)
 		CALLGRIND_TOGGLE_COLLECT;
-	if (rig_count_sent(rig, traffic_port(!direction)) != BURST) {
+	if (rig_count_sent(rig, traffic_port(!direction)) != packets) {
 		fprintf(stderr, "case=%s loses packets\n", c->name);
 		exit(EXIT_FAILURE);
 	}
@@ -49,7 +54,7 @@ count(struct rig *rig, const struct traffic_case *c)
 	for (n = 0; n < COUNTED || n % pattern != 0; n++)
 		one_burst(rig, c, n, true);
 	snprintf(what, sizeof(what), "case=%s dir=%s size=%u packets=%u", c->name,
-		traffic_direction_name(c), c->size, n * BURST);
+		traffic_direction_name(c), c->size, n * traffic_burst(c));
 	CALLGRIND_DUMP_STATS_AT(what);
 }
 

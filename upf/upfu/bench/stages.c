@@ -79,21 +79,21 @@ compare(const void *a, const void *b)
 }
 
 static double
-median(unsigned i)
+median(const struct traffic_case *c, unsigned i)
 {
 	qsort(sample[i], polls, sizeof(sample[i][0]), compare);
-	return (double)sample[i][polls / 2] / BURST;
+	return (double)sample[i][polls / 2] / traffic_burst(c);
 }
 
 void
 stages_print(const struct traffic_case *c)
 {
-	double all = median(STAGES), rest = all;
+	double all = median(c, STAGES), rest = all;
 
 	printf("case=%s dir=%s sessions=%u size=%u stages=%.0f", c->name, traffic_direction_name(c),
 		c->sessions, c->size, all);
 	for (unsigned i = 0; i < STAGES; i++) {
-		double cycles = median(i);
+		double cycles = median(c, i);
 
 		printf(" %s=%.0f", stage_name[i], cycles);
 		rest -= cycles;

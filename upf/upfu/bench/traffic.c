@@ -15,6 +15,7 @@
 #include <rte_ring.h>
 #include <rte_udp.h>
 
+#include "bench/floor.h"
 #include "bench/stages.h"
 
 #define IN_FLIGHT 512u
@@ -192,7 +193,7 @@ void
 traffic_write_burst(const struct rig *rig, const struct traffic_case *c,
 	enum upf_direction direction, struct rte_mbuf **m)
 {
-	for (unsigned i = 0; i < BURST; i++)
+	for (unsigned i = 0; i < traffic_burst(c); i++)
 		write_packet(rig, c, c->first + below(c->sessions), direction, m[i]);
 }
 
@@ -249,11 +250,13 @@ one_burst(struct run *run, enum upf_direction direction)
 	struct rte_ring *rx = rig_ring(traffic_port(direction), true);
 	uint64_t began, cycles;
 
-	while (rte_ring_count(rx) < BURST)
+	while (rte_ring_count(rx) < traffic_burst(run->c))
 		rte_pause();
 	began = rte_rdtsc_precise();
 	if (run->c->forward_only)
 		only_pass_on(run->rig, direction);
+	else if (run->c->floor)
+		floor_poll(run->rig, direction);
 	else
 		worker_poll(run->rig->worker[0]);
 	cycles = rte_rdtsc_precise() - began;
@@ -286,7 +289,7 @@ measure(void *arg)
 			if (s->bursts < SAMPLES_MAX)
 				s->burst_cycles[s->bursts++] = (uint32_t)cycles;
 		}
-		s->cycles[s->n++] = (float)sum / (float)(bursts * BURST);
+		s->cycles[s->n++] = (float)sum / (float)(bursts * traffic_burst(c));
 	}
 	return 0;
 }
@@ -313,8 +316,9 @@ traffic_run(struct rig *rig, const struct traffic_case *c, uint32_t n, struct sa
 {
 	static struct rte_mbuf *free_mbuf[IN_FLIGHT];
 	struct run run = {.rig = rig, .c = c, .samples = samples, .wanted = n};
-	unsigned n_free = get_buffers(free_mbuf, 0), lost = 0;
-	uint32_t k = 0;
+	unsigned n_free = get_buffers(free_mbuf, 0), lost = 0, n_burst = traffic_burst(c);
+	// A poll takes all that waits: of small bursts one does.
+	uint32_t k = 0, ahead = n_burst == BURST ? AHEAD : 1;
 
 	rte_eal_remote_launch(measure, &run, 1);
 	while (rte_eal_get_lcore_state(1) == RUNNING) {
@@ -324,19 +328,19 @@ traffic_run(struct rig *rig, const struct traffic_case *c, uint32_t n, struct sa
 
 		n_free += collect(UPF_PORT_N3, free_mbuf, n_free);
 		n_free += collect(UPF_PORT_N6, free_mbuf, n_free);
-		if (unlikely(
-			    n_free < BURST && k == done)) { // the worker kept or dropped the others
+		if (unlikely(n_free < n_burst &&
+			    k == done)) { // the worker kept or dropped the others
 			lost += IN_FLIGHT - n_free;
 			n_free = get_buffers(free_mbuf, n_free);
 		}
 		// A poll takes from both ports: never have both directions wait.
-		if (n_free < BURST || k - done >= AHEAD ||
+		if (n_free < n_burst || k - done >= ahead ||
 			(k != done && traffic_direction(c, k - 1) != direction))
 			continue;
-		n_free -= BURST;
+		n_free -= n_burst;
 		traffic_write_burst(rig, c, direction, &free_mbuf[n_free]);
 		rte_ring_enqueue_bulk(rig_ring(traffic_port(direction), true),
-			(void **)&free_mbuf[n_free], BURST, NULL);
+			(void **)&free_mbuf[n_free], n_burst, NULL);
 		k++;
 	}
 	rte_eal_wait_lcore(1);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "packet/packet.h"
 #include "population.h"
 
 #define SAMPLES_MAX 65536u
@@ -24,6 +25,8 @@ struct traffic_case {
 	uint32_t size;            // octets of a user's packet; 0: the mix of Intel and SK Telecom
 	uint8_t ul, dl;           // bursts of each in one sample
 	bool forward_only;        // the reference: packets are only passed on
+	bool floor;               // the reference: memory and headers, and no rules (floor.h)
+	uint8_t burst;            // packets that a poll finds; 0: BURST
 	uint8_t workers;          // 0: the one of traffic_run()
 	bool astray;              // a quarter of the packets comes in at another worker
 };
@@ -65,7 +68,14 @@ void traffic_prime(struct rig *rig, enum population population);
 void traffic_write_packet(const struct rig *rig, enum population population, uint32_t n,
 	uint32_t size, enum upf_direction direction, struct rte_mbuf *m);
 
-// Makes a full burst of packets of the case, chosen by chance, out of these buffers.
+// Packets that a poll finds.
+static inline unsigned
+traffic_burst(const struct traffic_case *c)
+{
+	return c->burst != 0 ? c->burst : BURST;
+}
+
+// Makes a burst of packets of the case, chosen by chance, out of these buffers.
 void traffic_write_burst(const struct rig *rig, const struct traffic_case *c,
 	enum upf_direction direction, struct rte_mbuf **m);
 
