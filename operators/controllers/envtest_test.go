@@ -58,6 +58,7 @@ func TestEnvtest(t *testing.T) {
 		"Slices that cannot be say why":                          e.testSliceProblems,
 		"a UPF unit is restarted only when it was asked for":     e.testUnitUpdates,
 		"a unit with a standby is taken over":                    e.testStandby,
+		"a unit of a lost node":                                  e.testLostNode,
 		"one UPF a socket":                                       e.testPerSocket,
 		"what is short is said and waited for":                   e.testNoFit,
 		"Preferred flags a misaligned unit":                      e.testMisalignedIsFlagged,

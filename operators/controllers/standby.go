@@ -350,6 +350,8 @@ func (r *UPFReconciler) keepStandby(ctx context.Context, s *upfScope, u *unitSco
 		return nil
 	case b.pod != nil && !owns(s.upf, b.pod):
 		return s.takenFrom(b, &takenError{kind: "Pod", name: b.pod.Name, holder: metav1.GetControllerOf(b.pod)})
+	case b.abandon():
+		return nil
 	case b.pod != nil && !b.pod.DeletionTimestamp.IsZero():
 		b.note(api.UnitTerminating, "the pod is stopping")
 		return nil

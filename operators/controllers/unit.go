@@ -21,8 +21,8 @@ import (
 	"core5g.dev/core5g/upf/upfc/topology"
 )
 
-// A unit is one pod. It is made when it is missing, and taken down in four cases only: it is not wanted
-// any more, it failed, the user changed the UPFInstance, or the user let a pending update through. A new
+// A unit is one pod. It is made when it is missing, and taken down in five cases only: it is not wanted
+// any more, it failed, its node is lost for good (lostnode.go), the user changed the UPFInstance, or the user let a pending update through. A new
 // version of the operator changes the template and not the specification, and only says so.
 //
 // A kubelet that refuses a pod (TopologyAffinityError, UnexpectedAdmissionError, OutOfcpu, …) leaves it
@@ -78,6 +78,8 @@ type unitScope struct {
 	// standby of the unit, of the unit that this is the standby of; inSync is set for a standby that may take over.
 	standby, of *unitScope
 	inSync      bool
+	// lost is set where the pod's node is.
+	lost *lostNode
 	// leftover is a pod of the time with redundancy, which goes before anything else.
 	leftover *corev1.Pod
 }
@@ -143,6 +145,8 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 		return nil
 	case u.pod != nil && !owns(s.upf, u.pod):
 		return s.takenFrom(u, &takenError{kind: "Pod", name: u.pod.Name, holder: metav1.GetControllerOf(u.pod)})
+	case u.abandon():
+		return nil
 	case u.pod != nil && !u.pod.DeletionTimestamp.IsZero():
 		u.note(api.UnitTerminating, "the pod is stopping")
 		return nil
@@ -337,7 +341,11 @@ func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 		if err := r.endLeftover(ctx, u); err != nil {
 			return err
 		}
+		options := []client.DeleteOption{}
 		switch {
+		case u.doomed && u.lost != nil && u.lost.abandoned:
+			r.Recorder.Eventf(s.upf, corev1.EventTypeWarning, api.ReasonNodeLost, "pod %s on node %s: %s", u.pod.Name, u.lost.name, u.lost.outlook)
+			options = append(options, client.GracePeriodSeconds(0)) // no kubelet says that it has ended
 		case u.refused != nil:
 			r.Recorder.Event(s.upf, corev1.EventTypeWarning, u.refused.reason, u.refused.message)
 		case u.replacing != "" && u.doomed:
@@ -345,7 +353,7 @@ func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 		case !u.doomed:
 			continue
 		}
-		if err := client.IgnoreNotFound(r.Delete(ctx, u.pod, client.Preconditions{UID: &u.pod.UID})); err != nil {
+		if err := client.IgnoreNotFound(r.Delete(ctx, u.pod, append(options, client.Preconditions{UID: &u.pod.UID})...)); err != nil {
 			return err
 		}
 	}
@@ -424,6 +432,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 	s.observeLinks()
 	s.observeGateways()
 	s.observeStandbys()
+	s.observeLostNodes()
 	if s.halted {
 		return nil
 	}

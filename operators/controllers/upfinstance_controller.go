@@ -121,6 +121,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		r.applyAttachments,
 		r.linkMembers,
 		r.findUnits,
+		r.leaveLostNodes,
 		r.placeUnits,
 		r.keepUnits,
 		r.removeSurplus,
@@ -572,7 +573,9 @@ func (r *UPFReconciler) waitingUPFs(ctx context.Context, _ client.Object) []reco
 
 // upfsOfNode are those with a unit on the node, and those that wait.
 func (r *UPFReconciler) upfsOfNode(ctx context.Context, node client.Object) []reconcile.Request {
-	return r.upfsWith(ctx, func(u *api.UnitStatus) bool { return u.State == api.UnitUnplaced || u.Node == node.GetName() })
+	return r.upfsWith(ctx, func(u *api.UnitStatus) bool {
+		return u.State == api.UnitUnplaced || u.Node == node.GetName() || u.Standby != nil && u.Standby.Node == node.GetName()
+	})
 }
 
 func (r *UPFReconciler) upfsWith(ctx context.Context, is func(*api.UnitStatus) bool) []reconcile.Request {

@@ -48,6 +48,8 @@ const (
 	// ConditionStandbyInSync: each unit has a standby that may take it over, where the specification asks for one. It is no part of
 	// Ready: the units forward packets without.
 	ConditionStandbyInSync = "StandbyInSync"
+	// ConditionNodesReachable is False while a unit's pod is on a node that is lost, and says what becomes of it. It is not there otherwise.
+	ConditionNodesReachable = "NodesReachable"
 	// ConditionSuccessorsKnown: the units know who may take an association over, where the core's SMF is core5g's own. It is
 	// no part of Ready: without it takeovers last longer.
 	ConditionSuccessorsKnown = "SuccessorsKnown"
@@ -122,6 +124,8 @@ const (
 	ReasonHeld = "Held"
 	// ReasonStandbyNotInSync: a unit has no standby with all its sessions.
 	ReasonStandbyNotInSync = "StandbyNotInSync"
+	// ReasonNodeLost: a node is not ready, or out of service.
+	ReasonNodeLost = "NodeLost"
 	// ReasonNameTaken: somebody else's object has a name that the operator needs.
 	ReasonNameTaken = "NameTaken"
 	// ReasonFeaturesMissing: a UPF that runs elsewhere cannot do what the SMF needs.

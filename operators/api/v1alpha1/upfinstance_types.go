@@ -244,6 +244,12 @@ type PlacementSpec struct {
 	// spread of units over nodes.
 	// +kubebuilder:default=Nodes
 	Spread PlacementSpread `json:"spread,omitempty"`
+	// lostNodeAfter is how long a node may be not ready before a pod of a unit there that cannot serve any more is made elsewhere, for
+	// example 2m; 10s to 24h. With redundancy that is the pod from which the standby has taken over, by the unit's Lease. Who might serve is never made twice: such a pod waits
+	// until its node is back, or has the taint node.kubernetes.io/out-of-service. When left out, every pod waits.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="placement.lostNodeAfter must be a duration from 10s to 24h, for example 2m"
+	LostNodeAfter *metav1.Duration `json:"lostNodeAfter,omitempty"`
 }
 
 // DrainSpec says how a unit stops.
