@@ -125,8 +125,8 @@ func (a *applier) remember(key, mark string) {
 }
 
 // applyFunction applies everything around one network function, its configuration before the pods
-// that read it.
-func (a *applier) applyFunction(ctx context.Context, o *specs.FunctionObjects) error {
+// that read it. Its Services have the addresses that k says they had.
+func (a *applier) applyFunction(ctx context.Context, k *allocations, o *specs.FunctionObjects) error {
 	if o.ConfigMap != nil {
 		if err := a.apply(ctx, o.ConfigMap); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (a *applier) applyFunction(ctx context.Context, o *specs.FunctionObjects) e
 		}
 	}
 	for _, s := range o.Services {
-		if err := a.apply(ctx, s); err != nil {
+		if err := a.applyService(ctx, k, s); err != nil {
 			return err
 		}
 	}

@@ -64,6 +64,12 @@ func belongs(kind string, live client.Object, owner *metav1.OwnerReference) erro
 	return &takenError{kind: kind, name: live.GetName(), holder: holder, passing: passing}
 }
 
+// orphan reports whether the operator has made the object, and nobody controls it: its owner was deleted and left it behind, or it was put back from a
+// backup without the reference.
+func orphan(o client.Object) bool {
+	return len(o.GetOwnerReferences()) == 0 && o.GetLabels()[api.LabelManagedBy] == specs.FieldOwner
+}
+
 // free looks past the cache, which has the operator's own objects alone, whether a name is free.
 func (a *applier) free(ctx context.Context, gvk schema.GroupVersionKind, desired client.Object) error {
 	there := &metav1.PartialObjectMetadata{}

@@ -135,6 +135,9 @@ func (c *certifier) authority(ctx context.Context, of authorityOf, state *certif
 		state.next = earlier(state.next, c.now().Add(takenRetry))
 		return nil, nil
 	}
+	if err := c.ownAgain(ctx, secret, of.owner); err != nil {
+		return nil, err
+	}
 	authority, err := certificates.ReadAuthority(secret.Data)
 	if err != nil {
 		state.lack(api.ReasonMalformed, fmt.Sprintf("Secret %s: %v: delete it, and a new authority is made", name, err))
@@ -175,6 +178,9 @@ func (c *certifier) issue(ctx context.Context, authority *certificates.Authority
 		state.lack(api.ReasonNameTaken, said)
 		state.next = earlier(state.next, c.now().Add(takenRetry))
 		return nil
+	}
+	if err := c.ownAgain(ctx, secret, r.Owner); err != nil {
+		return err
 	}
 	taken, err := c.takeOver(ctx, secret, r.Owner)
 	if err != nil {
@@ -238,6 +244,20 @@ func (c *certifier) adopt(ctx context.Context, secret *corev1.Secret, owner meta
 		return nil
 	}
 	return c.replace(ctx, secret, secret.Data, func(changed *corev1.Secret) { ownedByNobodyElse(changed, owner) })
+}
+
+// ownAgain has a Secret that was left behind, or put back from a backup, go with its owner.
+func (c *certifier) ownAgain(ctx context.Context, secret *corev1.Secret, owner metav1.OwnerReference) error {
+	if secret.UID == "" || !orphan(secret) {
+		return nil
+	}
+	owned := secret.DeepCopy()
+	ownedByNobodyElse(owned, owner)
+	if err := c.Patch(ctx, owned, client.MergeFromWithOptions(secret, client.MergeFromWithOptimisticLock{}), client.FieldOwner(specs.FieldOwner)); err != nil {
+		return err
+	}
+	*secret = *owned
+	return nil
 }
 
 func ownedByNobodyElse(secret *corev1.Secret, owner metav1.OwnerReference) {

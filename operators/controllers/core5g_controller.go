@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -46,6 +47,8 @@ type CoreReconciler struct {
 
 	applier   *applier
 	certifier *certifier
+	// seen are the Core5Gs that this operator has looked at: what one of them was given is given up when it is gone.
+	seen sync.Map
 }
 
 // coreScope is what one pass over one Core5G knows.
@@ -54,6 +57,8 @@ type coreScope struct {
 	conditions conditions
 	database   specs.Database
 	slices     []api.Slice
+	// kept is what Services of the core are to have again.
+	kept *allocations
 	// halted is set when the configuration cannot be made; what runs goes on running.
 	halted bool
 	// functions that were applied, in the order of creation.
@@ -88,9 +93,14 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 	if err := r.Get(ctx, req.NamespacedName, core); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Registrations.forget(req.NamespacedName)
+			if _, was := r.seen.LoadAndDelete(req.NamespacedName); was {
+				core.Namespace, core.Name = req.Namespace, req.Name
+				return ctrl.Result{}, r.applier.forgetAllocations(ctx, specs.CoreAllocations(core))
+			}
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	r.seen.Store(req.NamespacedName, true)
 	if !core.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
@@ -98,6 +108,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 	s := &coreScope{core: core, conditions: conditions{&core.Status.Conditions, core.Generation}}
 	for _, phase := range []func(context.Context, *coreScope) error{
 		r.findSlices,
+		r.findAllocations,
 		r.findDatabase,
 		r.applyNetworkPolicies,
 		r.keepCertificates,
@@ -107,6 +118,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.applyFunctions,
 		r.applySessionManagement,
 		r.removeUnwanted,
+		r.keepAllocations,
 		r.observeFunctions,
 		r.observeN2,
 		r.checkRegistrations,
@@ -140,6 +152,15 @@ func (r *CoreReconciler) findSlices(ctx context.Context, s *coreScope) error {
 	}
 	s.core.Status.Slices = int32(len(s.slices))
 	return nil
+}
+
+func (r *CoreReconciler) findAllocations(ctx context.Context, s *coreScope) (err error) {
+	s.kept, err = r.applier.allocationsOf(ctx, s.core, r.Recorder, specs.CoreAllocations(s.core))
+	return err
+}
+
+func (r *CoreReconciler) keepAllocations(ctx context.Context, s *coreScope) error {
+	return r.applier.keep(ctx, s.kept)
 }
 
 // findDatabase resolves the database and with it judges the configuration: everything else about a
@@ -211,7 +232,7 @@ func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error
 		if s.leaving != "" && servesUEs(f.Function) || s.switching && f.Function == api.FunctionSubscriberData {
 			continue
 		}
-		if err := r.applier.applyFunction(ctx, &f); err != nil {
+		if err := r.applier.applyFunction(ctx, s.kept, &f); err != nil {
 			return err
 		}
 		s.functions = append(s.functions, f)
@@ -263,6 +284,9 @@ func (r *CoreReconciler) removeUnwanted(ctx context.Context, s *coreScope) error
 	for _, o := range unwanted {
 		if err := r.applier.remove(ctx, s.core, o); err != nil {
 			return err
+		}
+		if _, is := o.(*corev1.Service); is {
+			s.kept.forgetService(o.GetName())
 		}
 	}
 	return nil
@@ -513,6 +537,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.coresOfSecret)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(coreOfPod)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(named(api.LabelInstance)), allocationsMoved(api.LabelInstance)).
 		WatchesRawSource(source.Channel(r.Registrations.asking.answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }

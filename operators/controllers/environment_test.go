@@ -23,8 +23,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
@@ -150,6 +152,7 @@ func startEnvironment(t *testing.T) *environment {
 	managed.Wrap(e.about.wrap)
 	mgr, err := ctrl.NewManager(managed, ctrl.Options{
 		Scheme: scheme, Cache: CacheOptions(), NewClient: NewClient, Metrics: server.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, // a test may have two clusters
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func (r *CoreReconciler) applyFused(ctx context.Context, s *coreScope) error {
 	set := specs.SMFSet{Core: s.core}
 	services, outside := set.Services(), set.OutsideServices()
 	for _, service := range slices.Concat(services, outside) {
-		if err := r.applier.apply(ctx, service); err != nil {
+		if err := r.applier.applyService(ctx, s.kept, service); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (r *CoreReconciler) applyFused(ctx context.Context, s *coreScope) error {
 		return nil
 	}
 	objects := specs.ControlPlane(s.core, r.Platform, services, outside...)
-	if err := r.applier.applyFunction(ctx, &objects); err != nil {
+	if err := r.applier.applyFunction(ctx, s.kept, &objects); err != nil {
 		return err
 	}
 	s.functions = append(s.functions, objects)

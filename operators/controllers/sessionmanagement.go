@@ -29,7 +29,7 @@ func (r *CoreReconciler) applySessionManagement(ctx context.Context, s *coreScop
 	if s.core.Fused() || s.switching { // it is a part of the one pod, or waits until that has gone
 		return nil
 	}
-	objects, err := applySMFSet(ctx, r.applier, specs.SMFSet{Core: s.core}, r.Platform)
+	objects, err := applySMFSet(ctx, r.applier, s.kept, specs.SMFSet{Core: s.core}, r.Platform)
 	if err != nil {
 		return err
 	}
@@ -38,15 +38,15 @@ func (r *CoreReconciler) applySessionManagement(ctx context.Context, s *coreScop
 }
 
 // applySMFSet applies the Services first: their addresses are told to the pods.
-func applySMFSet(ctx context.Context, a *applier, set specs.SMFSet, p specs.Platform) (specs.FunctionObjects, error) {
+func applySMFSet(ctx context.Context, a *applier, k *allocations, set specs.SMFSet, p specs.Platform) (specs.FunctionObjects, error) {
 	services, outside := set.Services(), set.OutsideServices()
 	for _, service := range slices.Concat(services, outside) {
-		if err := a.apply(ctx, service); err != nil {
+		if err := a.applyService(ctx, k, service); err != nil {
 			return specs.FunctionObjects{}, err
 		}
 	}
 	objects := set.Build(p, services, outside...)
-	return objects, a.applyFunction(ctx, &objects)
+	return objects, a.applyFunction(ctx, k, &objects)
 }
 
 // unwantedSessionManagement is what the core's SMF has no use for: all of it with controlPlane Free5GC, else shards that
@@ -110,7 +110,7 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 			s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, problem)
 			return nil
 		}
-		objects, err := applySMFSet(ctx, r.applier, set, r.Platform)
+		objects, err := applySMFSet(ctx, r.applier, s.kept, set, r.Platform)
 		if err != nil {
 			return s.taken(err)
 		}

@@ -115,7 +115,7 @@ func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (s
 		return problem, err
 	}
 	store := specs.SessionStoreFunction(s.core, r.Platform, password)
-	if err := r.applier.applyFunction(ctx, &store); err != nil {
+	if err := r.applier.applyFunction(ctx, s.kept, &store); err != nil {
 		return "", err
 	}
 	starting, err = deploymentProblem(ctx, r.Client, store.Deployment)

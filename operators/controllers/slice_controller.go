@@ -72,6 +72,8 @@ type sliceScope struct {
 	recorded string
 	// usable is false when no SMF may be started.
 	usable bool
+	// kept is what Services of the Slice's SMF are to have again.
+	kept *allocations
 	// units of the UPFInstance, where it has several: all, and without those that the SMF is to forget.
 	units, live []specs.SliceUnit
 	// smfAddress and smfService are the ClusterIP of the SMF's Service and its name.
@@ -109,7 +111,9 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		r.checkAdvertised,
 		r.findUPF,
 		r.checkPools,
+		r.findAllocations,
 		r.applySMF,
+		r.keepAllocations,
 		r.leavePrevious,
 		r.followUnits,
 		r.sum,
@@ -158,6 +162,9 @@ func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Re
 		if problem != "" {
 			r.Recorder.Eventf(slice, corev1.EventTypeWarning, step.reason, "%s within %s; the Slice ends without it", problem, smfStopTimeout)
 		}
+	}
+	if err := r.applier.forgetAllocations(ctx, specs.SliceAllocations(slice)); err != nil {
+		return ctrl.Result{}, err
 	}
 	controllerutil.RemoveFinalizer(slice, api.Finalizer)
 	return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, slice))
@@ -484,6 +491,15 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 	return nil
 }
 
+func (r *SliceReconciler) findAllocations(ctx context.Context, s *sliceScope) (err error) {
+	s.kept, err = r.applier.allocationsOf(ctx, s.slice, r.Recorder, specs.SliceAllocations(s.slice))
+	return err
+}
+
+func (r *SliceReconciler) keepAllocations(ctx context.Context, s *sliceScope) error {
+	return s.taken(r.applier.keep(ctx, s.kept))
+}
+
 // applySMF starts the Slice's SMF once it can be told everything, or says whether the core's serves it. One that runs already is left alone when its
 // Slice has become unusable for a reason outside of it: sessions outlive a mistake.
 func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
@@ -511,7 +527,7 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		return err
 	}
 	service := specs.SMFService(s.core, s.slice, r.Platform)
-	if err := r.applier.apply(ctx, service); err != nil {
+	if err := r.applier.applyService(ctx, s.kept, service); err != nil {
 		return s.taken(err)
 	}
 	problem, err := r.keepCertificate(ctx, s)
@@ -532,7 +548,7 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 	})
 	s.smfAddress = service.Spec.ClusterIP
 	s.smfService = service.Name
-	if err := r.applier.applyFunction(ctx, &objects); err != nil {
+	if err := r.applier.applyFunction(ctx, s.kept, &objects); err != nil {
 		return s.taken(err)
 	}
 	s.slice.Status.SMF = name
@@ -588,6 +604,7 @@ func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.Slice{}, r.toSlices(besideSlice), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.UPFInstance{}, r.toSlices(onUPF), builder.WithPredicates(upfMatters())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(sliceOfPod)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(named(api.LabelSlice)), allocationsMoved(api.LabelSlice)).
 		Watches(&appsv1.Deployment{}, r.toSlices(servedBy), builder.WithPredicates(sharedSMF())).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.slicesOfSecret)).
 		WatchesRawSource(source.Channel(r.asking.answered, &handler.EnqueueRequestForObject{})).

@@ -226,6 +226,14 @@ func (r *UPFReconciler) record(ctx context.Context, s *upfScope, u *unitScope, t
 	if err := belongs("Lease", lease, metav1.GetControllerOf(fresh)); err != nil {
 		return fencing.Record{}, s.takenFrom(u, err)
 	}
+	if orphan(lease) { // put back from a backup
+		owned := lease.DeepCopy()
+		owned.OwnerReferences = fresh.OwnerReferences
+		if err := r.Patch(ctx, owned, client.MergeFromWithOptions(lease, client.MergeFromWithOptimisticLock{}), client.FieldOwner(specs.FieldOwner)); err != nil {
+			return fencing.Record{}, err
+		}
+		return fencing.Record{}, errStale
+	}
 	record, err := specs.UnitRecord(lease)
 	if err != nil {
 		u.taken = err.Error()

@@ -79,6 +79,8 @@ type upfScope struct {
 	upf        *api.UPFInstance
 	core       *api.Core5G
 	conditions conditions
+	// kept is what was given to Slices, and what N4 Services are to have again.
+	kept *allocations
 	// halted is set when no pod can be made.
 	halted bool
 	// unguarded is why nothing keeps evictions from the units.
@@ -125,6 +127,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		r.placeUnits,
 		r.keepUnits,
 		r.removeSurplus,
+		r.keepAllocations,
 		r.applyBudget,
 		r.observeUnits,
 		r.knowSuccessors,
@@ -215,6 +218,9 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 		r.Recorder.Eventf(upf, corev1.EventTypeWarning, "UnitNotStopped",
 			"pod %s did not stop within %s; the UPFInstance ends without it", stuck, unitStopTimeout)
 	}
+	if err := r.applier.forgetAllocations(ctx, specs.UPFAllocations(upf)); err != nil {
+		return ctrl.Result{}, err
+	}
 	controllerutil.RemoveFinalizer(upf, api.Finalizer)
 	return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, upf))
 }
@@ -252,8 +258,11 @@ func (r *UPFReconciler) findCore(ctx context.Context, s *upfScope) error {
 
 // allocateEndpoints gives out and takes back N3 addresses. A Slice that is being deleted keeps its
 // address until it is gone, and one whose selector means another UPFInstance until its status names this one no
-// more: its SMF may still use it.
-func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) error {
+// more: its SMF may still use it. What is written down as given is, even if the Slice has yet to come.
+func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err error) {
+	if s.kept, err = r.applier.allocationsOf(ctx, s.upf, r.Recorder, specs.UPFAllocations(s.upf)); err != nil {
+		return err
+	}
 	var all api.SliceList
 	if err := r.List(ctx, &all, client.InNamespace(s.upf.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return err
@@ -262,6 +271,8 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 	if err := r.List(ctx, &upfs, client.InNamespace(s.upf.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
+	given, absent := s.given(all.Items)
+	s.upf.Status.Endpoints = given
 	var wanted []api.Slice
 	for i := range all.Items {
 		selects := specs.Selects(&all.Items[i], s.upf, upfs.Items)
@@ -274,8 +285,12 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 		}
 		wanted = append(wanted, all.Items[i])
 	}
-	allocated, left := specs.AllocateEndpoints(s.upf, wanted)
+	allocated, left := specs.AllocateEndpoints(s.upf, wanted, absent...)
 	s.upf.Status.Endpoints = allocated
+	s.keepEndpoints(slices.Concat(allocated, absent))
+	if err := r.keepAllocations(ctx, s); err != nil { // before anybody is told
+		return err
+	}
 	overlap := specs.AddressProblem(s.upf, upfs.Items)
 	if overlap == nil {
 		overlap = specs.NetworksProblem(s.upf)
@@ -292,7 +307,56 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 			return nil
 		}
 	}
-	s.conditions.yes(api.ConditionEndpointsAllocated, api.ReasonReady, fmt.Sprintf("%d N3 endpoints of %s are given out", len(allocated), s.upf.Spec.N3.Endpoints))
+	message := fmt.Sprintf("%d N3 endpoints of %s are given out", len(allocated), s.upf.Spec.N3.Endpoints)
+	if len(absent) > 0 {
+		message += fmt.Sprintf(", and %d kept for Slices that are not there (%s, in ConfigMap %s)", len(absent), absent[0].Slice, s.kept.record.Name)
+	}
+	s.conditions.yes(api.ConditionEndpointsAllocated, api.ReasonReady, message)
+	return nil
+}
+
+// given are the N3 endpoints of Slices, by what is written down and else by the status; absent those of Slices that have not come yet.
+func (s *upfScope) given(all []api.Slice) (given, absent []api.EndpointAllocation) {
+	of := func(slice string) func(api.EndpointAllocation) bool {
+		return func(e api.EndpointAllocation) bool { return e.Slice == slice }
+	}
+	for _, e := range specs.AllocatedEndpoints(s.kept.entries) {
+		switch {
+		case slices.ContainsFunc(all, func(slice api.Slice) bool { return slice.Name == e.Slice }):
+			given = append(given, e)
+		case !slices.ContainsFunc(s.upf.Status.Endpoints, of(e.Slice)):
+			absent = append(absent, e)
+		}
+	}
+	for _, e := range s.upf.Status.Endpoints {
+		if !slices.ContainsFunc(given, of(e.Slice)) {
+			given = append(given, e)
+		}
+	}
+	return given, absent
+}
+
+// keepEndpoints has these written down, and no others.
+func (s *upfScope) keepEndpoints(endpoints []api.EndpointAllocation) {
+	for key := range specs.AllocationsOfEndpoints(specs.AllocatedEndpoints(s.kept.entries)) {
+		delete(s.kept.entries, key)
+	}
+	maps.Copy(s.kept.entries, specs.AllocationsOfEndpoints(endpoints))
+}
+
+func (r *UPFReconciler) keepAllocations(ctx context.Context, s *upfScope) error {
+	return s.taken(r.applier.keep(ctx, s.kept))
+}
+
+// taken turns the name of the ConfigMap that somebody else has into a condition; other errors stay errors.
+func (s *upfScope) taken(err error) error {
+	taken, is := asTaken(err)
+	if !is {
+		return err
+	}
+	s.halted = true
+	s.again(takenRetry)
+	s.conditions.no(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
 	return nil
 }
 
@@ -373,7 +437,7 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 		if u.leftover != nil {
 			specs.LeadToServing(service)
 		}
-		err := r.applier.apply(ctx, service)
+		err := r.applier.applyService(ctx, s.kept, service)
 		taken := (*takenError)(nil)
 		if err != nil && !errors.As(err, &taken) {
 			return err
@@ -445,7 +509,9 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 		return err
 	}
 	for i := range configs.Items {
-		if c := &configs.Items[i]; !read[c.Name] && owns(s.upf, c) {
+		c := &configs.Items[i]
+		restored := orphan(c) && c.Labels[api.LabelComponent] != specs.ComponentAllocations
+		if !read[c.Name] && (restored || owns(s.upf, c)) {
 			if err := client.IgnoreNotFound(r.Delete(ctx, c.DeepCopy())); err != nil {
 				return err
 			}
@@ -460,6 +526,7 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 			if err := client.IgnoreNotFound(r.Delete(ctx, c.DeepCopy())); err != nil {
 				return err
 			}
+			s.kept.forgetService(c.Name)
 		}
 	}
 	return nil
@@ -528,6 +595,7 @@ func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.DataplaneNode{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfNode), builder.WithPredicates(nodeChanged())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs), builder.WithPredicates(unitEnded())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(named(api.LabelUPF)), allocationsMoved(api.LabelUPF)).
 		WatchesRawSource(source.Channel(r.asking.answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }

@@ -15,8 +15,8 @@ import (
 //
 // What is allocated stays, as long as it lies within the block; new Slices get the lowest free address,
 // the older first. Slices for which none is left come back in left. Where the block is cut into parts for
-// several units, a Slice has the same place in each part.
-func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice) (allocated []api.EndpointAllocation, left []string) {
+// several units, a Slice has the same place in each part. What is reserved goes to none of them.
+func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice, reservedFor ...api.EndpointAllocation) (allocated []api.EndpointAllocation, left []string) {
 	block, err := netip.ParsePrefix(string(upf.Spec.N3.Endpoints))
 	if err != nil {
 		return nil, names(wanted)
@@ -47,6 +47,11 @@ func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice) (allocated []ap
 		}
 		taken[a] = true
 		allocated = append(allocated, e)
+	}
+	for _, e := range reservedFor {
+		if a, err := netip.ParseAddr(e.Address); err == nil {
+			taken[a] = true
+		}
 	}
 	sorted := append([]api.Slice(nil), wanted...)
 	sort.Slice(sorted, func(i, j int) bool { return Older(&sorted[i], &sorted[j]) })
