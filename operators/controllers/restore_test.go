@@ -10,7 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +39,18 @@ var backedUp = []schema.GroupVersionKind{
 	api.GroupVersion.WithKind("UPFInstance"),
 	api.GroupVersion.WithKind("Slice"),
 	api.GroupVersion.WithKind("Core5G"),
+}
+
+// madeAnew are kinds of which a backup needs nothing: the operator makes them of the custom resources, and they go with them.
+var madeAnew = []schema.GroupVersionKind{
+	corev1.SchemeGroupVersion.WithKind("Pod"),
+	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+	coordinationv1.SchemeGroupVersion.WithKind("Lease"),
+	networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+	policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
+	rbacv1.SchemeGroupVersion.WithKind("Role"),
+	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+	specs.AttachmentKind,
 }
 
 // dump takes the namespace's objects as a tool for backups does: with specification, labels, finalizers and owners, without status.
@@ -91,7 +107,7 @@ func (e *environment) collect(t *testing.T, ns string) {
 	t.Helper()
 	there := map[types.UID]bool{}
 	var objects []unstructured.Unstructured
-	for _, kind := range append([]schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Pod")}, backedUp...) {
+	for _, kind := range slices.Concat(madeAnew, backedUp) {
 		for _, o := range e.all(t, ns, kind) {
 			there[o.GetUID()] = true
 			objects = append(objects, o)
