@@ -3,6 +3,7 @@ package agent_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
@@ -40,7 +41,8 @@ func TestLimitOfAssociations(t *testing.T) {
 // Requests of one session wait for each other; more of them than may wait are refused, and what was
 // refused is executed when it is repeated later.
 func TestLimitOfRequests(t *testing.T) {
-	l := newLab(t, func(c *config.Config) { c.Limits.Requests = 128 }) // one waits behind each that runs
+	// One waits behind each that runs; and the data plane may be away for as long as a busy machine takes.
+	l := newLab(t, func(c *config.Config) { c.Limits.Requests, c.PFCP.DataplaneWait = 128, time.Minute })
 	s := fakesmf.New(t, l.addr)
 	s.Associate()
 	seid := s.Established(1, fakesmf.Phone.Session()...)
