@@ -8,6 +8,7 @@ import (
 	"core5g.dev/core5g/e2e/ran/gnb"
 	"core5g.dev/core5g/e2e/ran/internal/fakeamf"
 	"core5g.dev/core5g/e2e/ran/n2"
+	"core5g.dev/core5g/e2e/ran/ue"
 
 	"github.com/free5gc/aper"
 	"github.com/free5gc/ngap/ngapType"
@@ -35,6 +36,12 @@ func (b *bench) gnbIs(what string, is func(gnb.Status) bool) {
 	}
 }
 
+// atRest waits until the UE has its session, and nothing is under way.
+func (b *bench) atRest() {
+	b.t.Helper()
+	b.wait("rest", func(s ue.Status) bool { return s.State == "registered" && s.Ready && s.Procedure == "" })
+}
+
 // An AMF that has too much to do has the gNB refuse UEs (TS 38.413 8.7.7), as it says, until it says otherwise or N2 is set up anew.
 func TestOverload(t *testing.T) {
 	const (
@@ -58,6 +65,7 @@ func TestOverload(t *testing.T) {
 			b := start(t, fakeamf.Knobs{}, nil)
 			b.ready()
 			b.amf.WaitTrace("Configuration Update Complete", 1)
+			b.amf.WaitTrace("session 1 up", 1)
 			want, times := 0, 1
 			for _, m := range tt.messages {
 				b.amf.SendNGAP(m)
@@ -73,9 +81,10 @@ func TestOverload(t *testing.T) {
 			}
 			if tt.again {
 				b.amf.Stop(false)
+				b.gnbIs("N2 is lost", func(s gnb.Status) bool { return s.State == "connecting" })
 				b.amf.Start()
-				b.amf.WaitTrace("NG Setup Request", 2)
-				b.gnbIs("N2 is up", func(s gnb.Status) bool { return s.State == "connected" })
+				b.amf.WaitTrace("session 1 up", 2) // by the UE's Service Request
+				b.atRest()
 			}
 			for n, passes := range tt.want {
 				b.must(b.ue.Deregister(b.ctx, false))
@@ -85,7 +94,7 @@ func TestOverload(t *testing.T) {
 				}
 				if passes {
 					times++
-					b.ready()
+					b.atRest()
 					b.amf.WaitTrace("Configuration Update Complete", times)
 				}
 			}
