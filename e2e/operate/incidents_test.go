@@ -94,6 +94,11 @@ func incidents() [][]*incident {
 		},
 		{
 			{
+				// The unit begins anew with it, as it does when it is killed, and again without.
+				name: "the second of two gateways is not there", cause: strayGateway,
+				tells: []tale{alert("Core5GUPFGatewayDown", "pod="+upfInstance+"-0", "interface=n6", "gateway="+strayGatewayAddress)},
+			},
+			{
 				name: "the UPF is killed", cause: killUPF,
 				tells: []tale{alert("Core5GUPFRestarted")},
 			},
@@ -510,6 +515,29 @@ func killUPF(t *testing.T, ctx context.Context) (undo func()) {
 	scene.Must[string](t)(k.Run(ctx, "delete", "pod", upfInstance+"-0", "--wait=false"))
 	return func() {
 		check(t, k.WaitCondition(ctx, "upfinstance/"+upfInstance, "Ready", patience))
+	}
+}
+
+// strayGatewayAddress is on the UPF's N6, and nobody has it.
+const strayGatewayAddress = "172.30.6.250"
+
+// strayGateway names a second router on N6 where there is none.
+func strayGateway(t *testing.T, ctx context.Context) (undo func()) {
+	name := func(gateway string) {
+		scene.Must[string](t)(k.Run(ctx, "patch", "upfinstance", upfInstance, "--type", "merge", "-p", `{"spec":{"n6":{"secondGateway":`+gateway+`}}}`))
+	}
+	name(`"` + strayGatewayAddress + `"`)
+	return func() {
+		name("null")
+		check(t, cluster.Eventually(ctx, patience, func() error {
+			metrics, err := k.UPFMetrics(ctx, upfInstance+"-0")
+			for name := range metrics {
+				if err == nil && strings.HasPrefix(name, "upf_gateway_up{") {
+					err = errors.New("the unit still has two gateways")
+				}
+			}
+			return err
+		}))
 	}
 }
 
