@@ -50,7 +50,7 @@ func incidents() [][]*incident {
 				tells: []tale{alert("Core5GUPFWorkerSaturated")},
 			},
 			{
-				name: "an SMF of nobody's fills the UPF, and asks for nonsense", cause: strayControlPlane(stray),
+				name: "an SMF of nobody's fills the UPF, and asks for nonsense", cause: strayControlPlane(stray), grown: sessionsAre(straySessions),
 				tells: []tale{alert("Core5GN4Slow"), alert("Core5GN4Errors"), alert("Core5GUPFSessionsNearLimit", "table=sessions")},
 				heal: []remedy{
 					{page: "Core5GN4Errors", command: "delete pod", shown: map[string]string{"peer": straySMF}},
@@ -306,13 +306,26 @@ func upfPod(t *testing.T, ctx context.Context) cluster.Object {
 	return pod
 }
 
+// straySessions of the 65,536 that there may be.
+const straySessions = 53000
+
+// sessionsAre is nil once the UPF has so many.
+func sessionsAre(least float64) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		metrics, err := k.UPFMetrics(ctx, upfInstance+"-0")
+		if n := metrics[`upf_table_entries{table="sessions"}`]; err == nil && n < least {
+			err = fmt.Errorf("the UPF has %.0f sessions of %.0f", n, least)
+		}
+		return err
+	}
+}
+
 // strayControlPlane is an SMF that nobody has asked for: it fills the table of sessions to more than the alert's
 // threshold, as fast as upf-c's share of a CPU lets it, and then asks for what is not there.
 func strayControlPlane(stray map[string]string) func(t *testing.T, ctx context.Context) (undo func()) {
 	return func(t *testing.T, ctx context.Context) (undo func()) {
-		const sessions = "53000" // of 65536
 		storm(t, ctx, straySMF, smfLabels, "pfcp", "-upf", upfPod(t, ctx).Status.PodIP, "-n3", endpoint(t, ctx, firstSlice).String(),
-			"-sessions", sessions, "-nonsense", "20")
+			"-sessions", fmt.Sprint(straySessions), "-nonsense", "20")
 		var pod cluster.Object
 		check(t, k.JSON(ctx, &pod, "get", "pod", straySMF))
 		stray["smf"] = pod.Status.PodIP

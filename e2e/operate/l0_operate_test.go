@@ -29,6 +29,8 @@ const (
 	// alertLimit is what is promised of alerts.
 	patience   = 3 * time.Minute
 	alertLimit = 2 * time.Minute
+	// growLimit is for what grows as fast as the machine lets it.
+	growLimit = 6 * time.Minute
 
 	// quick are values of the chart for a suite that cannot wait for minutes. A worker counts as
 	// saturated early: how much the simulated phone can send depends on the machine.

@@ -24,6 +24,8 @@ type incident struct {
 	// the runbook has healed what it heals; where heal is empty it ends the incident, which then lies
 	// outside the cluster.
 	cause func(t *testing.T, ctx context.Context) (undo func())
+	// grown is nil once it is as bad as the alerts tell of, where that takes as long as the machine is slow; their two minutes begin then.
+	grown func(ctx context.Context) error
 	// heal are commands from the runbooks, in this order; healed is nil once they have helped.
 	heal   []remedy
 	healed func(ctx context.Context) error
@@ -151,10 +153,15 @@ func (i *incident) fires(t *testing.T, ctx context.Context, heard *ear) {
 		check(t, err)
 		t.Skip(reason)
 	}
+	since := i.began
+	if i.grown != nil {
+		check(t, cluster.Eventually(ctx, time.Until(i.began.Add(growLimit)), func() error { return i.grown(ctx) }))
+		since = time.Now()
+	}
 	seen := map[string]*reading{}
 	for _, w := range i.tells {
 		var told news
-		check(t, cluster.Eventually(ctx, time.Until(i.began.Add(alertLimit)), func() error {
+		check(t, cluster.Eventually(ctx, time.Until(since.Add(alertLimit)), func() error {
 			var ok bool
 			if told, ok = heard.since(i.began, w); !ok {
 				return fmt.Errorf("%s does not fire with %v", w.alert, w.labels)
