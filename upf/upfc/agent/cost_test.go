@@ -33,7 +33,6 @@ type bench struct {
 	agent   *agent.Agent
 	machine *inline
 	answer  []byte
-	ieAt    int // of the answer's IEs
 	asked   uint32
 }
 
