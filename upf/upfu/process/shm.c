@@ -52,7 +52,7 @@ plan_of(const struct config *config)
 	p.links = align(p.topology + sizeof(struct upf_topology), 64);
 	p.gateways = align(p.links + UPF_PORTS * sizeof(struct upf_link_state), 64);
 	p.pairs = align(
-		p.gateways + UPF_PORTS * UPF_GATEWAYS * sizeof(struct upf_gateway_state), 4096);
+		p.gateways + sizeof(struct upf_gateway_state) * UPF_PORTS * UPF_GATEWAYS, 4096);
 	p.meters = align(p.pairs + p.n_pairs * sizeof(struct upf_slot_pair), 4096);
 	p.times = align(p.meters + slots * sizeof(struct upf_urr_meter), 4096);
 	p.size = align(p.times + slots * sizeof(struct upf_urr_times), 4096);
