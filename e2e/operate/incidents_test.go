@@ -50,8 +50,11 @@ func incidents() [][]*incident {
 				tells: []tale{alert("Core5GUPFWorkerSaturated")},
 			},
 			{
-				name: "an SMF of nobody's fills the UPF, and asks for nonsense", cause: strayControlPlane(stray), grown: sessionsAre(straySessions),
-				tells: []tale{alert("Core5GN4Slow"), alert("Core5GN4Errors"), alert("Core5GUPFSessionsNearLimit", "table=sessions")},
+				name: "an SMF of nobody's fills the UPF, and asks for nonsense", cause: strayControlPlane(stray),
+				tells: []tale{
+					alert("Core5GN4Slow"), // while the table fills
+					alert("Core5GN4Errors").when(sessionsAre(straySessions)), alert("Core5GUPFSessionsNearLimit", "table=sessions").when(sessionsAre(straySessions)),
+				},
 				heal: []remedy{
 					{page: "Core5GN4Errors", command: "delete pod", shown: map[string]string{"peer": straySMF}},
 					{page: "Core5GUPFSessionsNearLimit", command: "upfctl release", shown: stray},

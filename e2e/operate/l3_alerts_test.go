@@ -24,8 +24,6 @@ type incident struct {
 	// the runbook has healed what it heals; where heal is empty it ends the incident, which then lies
 	// outside the cluster.
 	cause func(t *testing.T, ctx context.Context) (undo func())
-	// grown is nil once it is as bad as the alerts tell of, where that takes as long as the machine is slow; their two minutes begin then.
-	grown func(ctx context.Context) error
 	// heal are commands from the runbooks, in this order; healed is nil once they have helped.
 	heal   []remedy
 	healed func(ctx context.Context) error
@@ -40,6 +38,8 @@ type incident struct {
 type tale struct {
 	alert  string
 	labels map[string]string
+	// grown is nil once it is as bad as the alert tells of, where that takes as long as the machine is slow; its two minutes begin then.
+	grown func(ctx context.Context) error
 }
 
 func alert(name string, labels ...string) tale {
@@ -49,6 +49,11 @@ func alert(name string, labels ...string) tale {
 		t.labels[key] = value
 	}
 	return t
+}
+
+func (w tale) when(grown func(ctx context.Context) error) tale {
+	w.grown = grown
+	return w
 }
 
 func (w tale) is(a grafana.Alert) bool {
@@ -153,13 +158,13 @@ func (i *incident) fires(t *testing.T, ctx context.Context, heard *ear) {
 		check(t, err)
 		t.Skip(reason)
 	}
-	since := i.began
-	if i.grown != nil {
-		check(t, cluster.Eventually(ctx, time.Until(i.began.Add(growLimit)), func() error { return i.grown(ctx) }))
-		since = time.Now()
-	}
 	seen := map[string]*reading{}
 	for _, w := range i.tells {
+		since := i.began
+		if w.grown != nil {
+			check(t, cluster.Eventually(ctx, time.Until(i.began.Add(growLimit)), func() error { return w.grown(ctx) }))
+			since = time.Now()
+		}
 		var told news
 		check(t, cluster.Eventually(ctx, time.Until(since.Add(alertLimit)), func() error {
 			var ok bool
