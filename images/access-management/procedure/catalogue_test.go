@@ -27,7 +27,7 @@ func TestCatalogue(t *testing.T) {
 		return func(tr *teller) {
 			m := registers(n1.InitialRegistration, suci())
 			m.Requested = nssai(list)
-			tr.lead(first("", gnb1, 1, 1, unprotected(m)), vector, responds, confirms, nobodyElse, completes, recorded, subscribes, policed, contextSet, accepted)
+			tr.lead(first("", gnb1, 1, 1, unprotected(m)), vector, responds, confirms, nobodyElse, completes, recordedToo, policed, contextSet, accepted)
 		}
 	}
 	tell(t, "catalogue", []story{
@@ -54,7 +54,7 @@ func TestCatalogue(t *testing.T) {
 			becomes(eMBB, ioT), first("UE: periodic registration", gnb1, 2, 1, periodic), same,
 		}},
 		{name: "a UE that is registering hears behind it", acts: []act{
-			asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, becomes(eMBB, ioT), policed, accepted, contextSet, same,
+			asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo, becomes(eMBB, ioT), policed, accepted, contextSet, same,
 		}},
 	})
 }

@@ -89,6 +89,8 @@ type AskRecording struct {
 	Since   time.Time
 	// Supports IMS voice in the registration area.
 	Voice bool
+	// Subscription is asked for beside, nil: not now. Where the UDM does not take the AMF, a subscription to changes that has come of it is ended by who does this.
+	Subscription *AskSubscription
 }
 
 // AskSubscription asks the UDM for what the UE has subscribed to (TS 29.503 5.2.2.2.2 to 5.2.2.2.4) and to be told when that changes, where Notified is "".

@@ -117,7 +117,7 @@ func TestEmergency(t *testing.T) {
 		}},
 		{name: "then it registers as others do", from: sos(false), acts: []act{
 			inEmergency("UE: emergency registration, SUCI", suci()), vector, responds, confirms, nobodyElse, completes, contextSet, accepted,
-			emergencyAgain("UE: initial registration, 5G-GUTI", n1.InitialRegistration), recorded, subscribes, policed,
+			emergencyAgain("UE: initial registration, 5G-GUTI", n1.InitialRegistration), recordedToo, policed,
 		}},
 		{name: "without a SIM: named by its IMEI, NIA0 and NEA0", from: sos(true), acts: []act{
 			inEmergency("UE: emergency registration, IMEI", n1.IMEI(equipment)), nobodyElse, completesNull, contextSet, accepted,

@@ -178,6 +178,8 @@ type Recorded struct {
 	Number  Number
 	Outcome Outcome
 	Cause   string
+	// Subscription that was asked for beside, where Outcome is Done; nil: nobody knows what became of it.
+	Subscription *Subscription
 }
 
 // SubscribedSlice is an S-NSSAI of a subscription.

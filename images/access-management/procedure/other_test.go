@@ -48,7 +48,7 @@ func TestOtherAMFs(t *testing.T) {
 	lent := act{name: "another AMF: it says that it is this UE", event: its(mobility(nil))}
 	tell(t, "other", []story{
 		{name: "it comes with a session, and is authenticated by the SUPI that is said", acts: []act{
-			comes, gives, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, policed, smf("SMF: heard", 1, SessionAnswer{Outcome: Done}),
+			comes, gives, vector, responds, confirms, nobodyElse, completes, recordedToo, policed, smf("SMF: heard", 1, SessionAnswer{Outcome: Done}),
 		}},
 		{name: "with packets for it: the SMF hears of the AMF with that", acts: []act{
 			comes, gives, vector, responds, confirms, nobodyElse,
@@ -57,7 +57,7 @@ func TestOtherAMFs(t *testing.T) {
 				has := n1.Of(1)
 				m.Sessions, m.UplinkData = &has, &has
 				return tr.securityComplete(plain(tr.t, m))
-			}), recorded, subscribes, policed, smf("SMF: to be set up", 1, SessionAnswer{Outcome: Done, N2: []byte{1, 2, 1}, N2Type: setupRequest}),
+			}), recordedToo, policed, smf("SMF: to be set up", 1, SessionAnswer{Outcome: Done, N2: []byte{1, 2, 1}, N2Type: setupRequest}),
 		}},
 		{name: "it registers for the first time: its sessions end", acts: []act{
 			comesFrom("UE: initial registration, 5G-GUTI of another set", n1.InitialRegistration), gives, vector, responds, confirms, nobodyElse, completes,
@@ -72,7 +72,7 @@ func TestOtherAMFs(t *testing.T) {
 			says("UE: Security Mode Complete", func(tr *teller) []byte {
 				return tr.securityComplete(plain(tr.t, registers(n1.MobilityRegistration, foreign())))
 			}),
-			recorded, subscribes, policed, smf("SMF: heard", 3, SessionAnswer{Outcome: Done}),
+			recordedToo, policed, smf("SMF: heard", 3, SessionAnswer{Outcome: Done}),
 		}},
 		{name: "it has no subscription here: the other AMF keeps it", acts: []act{
 			comes, gives, vector, responds, confirms, nobodyElse, completes, recorded,
@@ -156,9 +156,9 @@ func TestUEsThatDoNotGo(t *testing.T) {
 func TestAWordOfTheUDMThatComesLate(t *testing.T) {
 	moved := happens("UDM: another AMF has the UE", End{From: 6, Why: Moved})
 	for name, acts := range map[string][]act{
-		"before it hears that the UE is here":         {asksIn, vector, responds, confirms, nobodyElse, completes, moved, recorded, subscribes},
+		"before it hears that the UE is here":         {asksIn, vector, responds, confirms, nobodyElse, completes, moved, recordedToo},
 		"when it has heard so":                        {asksIn, vector, responds, confirms, nobodyElse, completes, recorded, moved, subscribes},
-		"when it has been asked for the subscription": {asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, moved},
+		"when it has been asked for the subscription": {asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo, moved},
 	} {
 		tr := newTeller(t)
 		tr.lead(acts...)

@@ -17,7 +17,7 @@ import (
 //	 6,7    identity                                 regIdentity (authentication.go)
 //	 8,9    authentication, security                 regChallenge to regSecurity (authentication.go)
 //	14a     the UDM has this set as the UE's AMF     regRecord
-//	14b,c   subscription, and its changes            regSubscription
+//	14b,c   subscription, and its changes            regRecord, beside; regSubscription by itself
 //	15,16   policy association                       regPolicy
 //	17      PDU sessions: those that the UE has      regSessions
 //	        not any more end, those that have
@@ -56,7 +56,7 @@ var registration = map[uint8]step{
 	regConfirm:      {ask: askConfirm, take: takeConfirmed},
 	regNamed:        {ask: askNamed, take: takeNamed},
 	regSecurity:     {ask: askSecurity},
-	regRecord:       {ask: askRecording, take: takeRecorded},
+	regRecord:       {ask: askRegRecording, take: takeRecorded},
 	regSubscription: {ask: askSubscribed, take: takeSubscribed},
 	regPolicy:       {ask: askRegPolicy, take: takeRegPolicy},
 	regSessions:     {ask: askRegSessions},
@@ -253,11 +253,22 @@ func (t *turn) unanswerable(who string) {
 
 // Step 14a.
 
-func askRecording(t *turn) {
+func askRecording(t *turn) { t.do(t.recording()) }
+
+func (t *turn) recording() AskRecording {
 	t.s.Recording = max(t.s.Procedure.Began, t.s.Recording+1)
-	t.do(AskRecording{
+	return AskRecording{
 		Number: t.await(), SUPI: t.s.SUPI, PEI: t.s.PEI, Initial: t.doing() == Registration && t.s.Procedure.Flags&regFirst != 0, Since: t.recordedSince(), Voice: t.in.Settings.Voice,
-	})
+	}
+}
+
+// askRegRecording asks for steps 14b and 14c in the same breath: neither needs the other's answer, and the UE waits for both.
+func askRegRecording(t *turn) {
+	e := t.recording()
+	sub := t.subscription()
+	sub.Number = e.Number
+	e.Subscription = &sub
+	t.do(e)
 }
 
 // recordedSince is when the registration began of which the UDM was told last, or was to be; zero: a program before has told it.
@@ -274,7 +285,12 @@ func takeRecorded(t *turn, e Event) {
 	case !ok:
 	case r.Outcome == Done:
 		t.recorded()
-		t.next(regSubscription)
+		if r.Subscription == nil {
+			t.next(regSubscription)
+			return
+		}
+		t.s.Procedure.Step, t.s.Procedure.Attempts = regSubscription, 0
+		takeSubscribed(t, *r.Subscription)
 	case r.Outcome == Refused:
 		t.rejectRegistration(refusalOf(r.Cause), "the UDM refused: "+r.Cause)
 	case t.s.Procedure.Flags&regFirst == 0 && t.s.Recorded: // it knows, as far as it has not forgotten: the next registration tells it
@@ -305,11 +321,17 @@ func refusalOf(cause string) n1.Cause {
 // Step 14b.
 
 func askSubscribed(t *turn) {
-	a := AskSubscription{Number: t.await(), SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified}
+	a := t.subscription()
+	a.Number = t.await()
+	t.do(a)
+}
+
+func (t *turn) subscription() AskSubscription {
+	a := AskSubscription{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified}
 	if !t.s.Known || t.doing() == Registration && t.s.Procedure.Flags&regFirst != 0 {
 		a.Notified = ""
 	}
-	t.do(a)
+	return a
 }
 
 func takeSubscribed(t *turn, e Event) {

@@ -60,7 +60,10 @@ func TestRegistration(t *testing.T) {
 	uplink := n1.Of(1)
 	tell(t, "registration", []story{
 		{name: "initial, with a SUCI", acts: []act{
-			asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, policed, contextSet, accepted,
+			asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo, policed, contextSet, accepted,
+		}},
+		{name: "what was asked for beside got lost: it is asked for by itself", acts: []act{
+			asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, policed,
 		}},
 		{name: "with a 5G-GUTI that nobody knows", acts: []act{
 			first("UE: Registration Request, 5G-GUTI", gnb1, 1, 1, tmsiKnown),
@@ -72,7 +75,7 @@ func TestRegistration(t *testing.T) {
 				m := registers(n1.InitialRegistration, suci())
 				m.Requested = nssai([]record.Slice{ioT, guest})
 				return tr.securityComplete(plain(tr.t, m))
-			}), recorded, subscribes, policed,
+			}), recordedToo, policed,
 		}},
 		{name: "asks for MICO mode, and where its LADNs are: neither is granted", acts: []act{
 			asksIn, vector, responds, confirms, nobodyElse,
@@ -80,7 +83,7 @@ func TestRegistration(t *testing.T) {
 				m := registers(n1.InitialRegistration, suci())
 				m.MICO, m.LADNs = &n1.MICO{AllRegistered: true}, &n1.DNNs{"factory"}
 				return tr.securityComplete(plain(tr.t, m))
-			}), recorded, subscribes, policed,
+			}), recordedToo, policed,
 		}},
 		{name: "asks for MICO mode, and where all LADNs are, as it moves: neither is granted, and it is paged as others", from: idleUE, acts: []act{
 			first("UE: mobility registration, MICO and LADN indication", gnb1, 2, 1, func(tr *teller) []byte {
@@ -113,7 +116,7 @@ func TestRegistration(t *testing.T) {
 			confirms,
 		}},
 		{name: "the PCF does not answer: registered without", acts: []act{
-			asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes,
+			asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo,
 			answers("PCF: nothing", func(n Number) Event { return Policy{Number: n, Outcome: Unknown} }),
 		}},
 		{name: "mobility, with the context that is kept: nobody is authenticated", from: idleUE, acts: []act{updates}},
@@ -228,6 +231,18 @@ func TestRegistrationRefused(t *testing.T) {
 			asksIn, vector, responds, confirms, nobodyElse, completes,
 			answers("UDM: roaming is not allowed", func(n Number) Event { return Recorded{Number: n, Outcome: Refused, Cause: "ROAMING_NOT_ALLOWED"} }),
 		}},
+		{name: "the UDM takes the AMF, and has no subscription", acts: []act{
+			asksIn, vector, responds, confirms, nobodyElse, completes,
+			answers("UDM: recorded, no subscription", func(n Number) Event {
+				return Recorded{Number: n, Outcome: Done, Subscription: &Subscription{Outcome: Refused, Cause: "DATA_NOT_FOUND"}}
+			}),
+		}},
+		{name: "the UDM takes the AMF, and does not say what is subscribed to", acts: []act{
+			asksIn, vector, responds, confirms, nobodyElse, completes,
+			answers("UDM: recorded, nothing else", func(n Number) Event {
+				return Recorded{Number: n, Outcome: Done, Subscription: &Subscription{Outcome: Unknown}}
+			}),
+		}},
 		{name: "barred", acts: on(answers("UDM: barred", func(n Number) Event {
 			s := subscription(n)
 			s.Barred = true
@@ -305,7 +320,7 @@ func TestRegistrationCollisions(t *testing.T) {
 			updates,
 		}},
 		{name: "the accept is lost: T3550, then both 5G-GUTIs are the UE's", acts: []act{
-			asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, policed, contextSet, silent, silent, silent, silent, silent,
+			asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo, policed, contextSet, silent, silent, silent, silent, silent,
 		}},
 		{name: "the last message again, same COUNT: it is not taken a second time", from: registeredUE, acts: []act{
 			says("UE: UL NAS Transport", protected(establishes(1))), says("the same octets", func(tr *teller) []byte { return tr.phone.last }),
@@ -316,7 +331,7 @@ func TestRegistrationCollisions(t *testing.T) {
 			}),
 		}},
 		{name: "the gNB refuses a context", acts: []act{
-			asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, policed,
+			asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo, policed,
 			gnbSays("gNB: Initial Context Setup Failure", func(*teller) n2.Message {
 				return &n2.InitialContextSetupFailure{Cause: ngapcause.NoRadioResourcesInTarget}
 			}), released,
@@ -339,7 +354,7 @@ func TestRegistrationCollisions(t *testing.T) {
 		}},
 		{name: "the store has lost writes: AKA before anything is ciphered", from: idleUE, acts: []act{
 			happens("a new holder", Resumed{Lost: true}), updates, vector,
-			says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})), confirms, completes, recorded, subscribes, policed,
+			says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})), confirms, completes, recordedToo, policed,
 		}},
 		{name: "in clear what has to be protected", from: registeredUE, acts: []act{
 			says("somebody: Deregistration Request", unprotected(&n1.DeregistrationRequestFromUE{Access: n1.Access3GPP, Identity: suci()})),

@@ -599,6 +599,11 @@ var (
 	nobodyElse = answers("nobody else has that SUPI", func(n Number) Event { return Named{Number: n} })
 	completes  = says("UE: Security Mode Complete", func(tr *teller) []byte { return tr.securityComplete(nil) })
 	recorded   = answers("UDM: recorded", func(n Number) Event { return Recorded{Number: n, Outcome: Done} })
+	// recordedToo has the subscription with it, which is asked for beside.
+	recordedToo = answers("UDM: recorded, and the subscription", func(n Number) Event {
+		s := subscription(n)
+		return Recorded{Number: n, Outcome: Done, Subscription: &s}
+	})
 	subscribes = answers("UDM: subscription", func(n Number) Event { return subscription(n) })
 	policed    = answers("PCF: policy", func(n Number) Event { return Policy{Number: n, Outcome: Done, URI: "http://pcf/policies/1"} })
 	accepted   = says("UE: Registration Complete", protected(&n1.RegistrationComplete{}))
@@ -626,7 +631,7 @@ func (tr *teller) securityComplete(container []byte) []byte {
 }
 
 func registeredUE(tr *teller) {
-	tr.lead(asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, policed, contextSet, accepted)
+	tr.lead(asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo, policed, contextSet, accepted)
 }
 
 // withSession is a UE that is connected, with a PDU session whose user plane is up.

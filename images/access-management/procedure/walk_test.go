@@ -338,24 +338,30 @@ func (w *walker) event() Event {
 			return NotSent{Send: Send{To: *a}}
 		}
 		if n := len(u.Left); n > 0 && w.r.IntN(4) == 0 {
-			return FromAccess{At: u.Left[w.r.IntN(n)], Message: &n2.UEContextReleaseComplete{}}
+			return FromAccess{At: said(u.Left[w.r.IntN(n)]), Message: &n2.UEContextReleaseComplete{}}
 		}
 		if u.N2.Setting && w.r.IntN(2) == 0 {
-			return FromAccess{At: *u.N2, Message: &n2.InitialContextSetupResponse{}}
+			return FromAccess{At: said(*u.N2), Message: &n2.InitialContextSetupResponse{}}
 		}
-		said := w.connected(u)
+		says := w.connected(u)
 		if u.Handover != nil && w.r.IntN(2) == 0 {
-			return said[w.r.IntN(len(said))]()
+			return says[w.r.IntN(len(says))]()
 		}
-		pick = append(pick, said...)
+		pick = append(pick, says...)
 	}
 	return pick[w.r.IntN(len(pick))]()
+}
+
+// said is that connection as a message names it, which has come by it.
+func said(a record.Attachment) record.Attachment {
+	a.Lost = false
+	return a
 }
 
 // connected are events of a UE that is.
 func (w *walker) connected(u *record.UE) []func() Event {
 	say := func(m n2.Message) func() Event {
-		return func() Event { return FromAccess{At: *u.N2, Message: m} }
+		return func() Event { return FromAccess{At: said(*u.N2), Message: m} }
 	}
 	sessions := []n2.Session{{ID: uint8(1 + w.r.IntN(2)), Transfer: []byte{9}}}
 	node := n2.RANNode{Kind: n2.GNB, PLMN: plmnOf("20893"), ID: uint32(1 + w.r.IntN(2)), Bits: 24}
@@ -419,6 +425,16 @@ func elsewhere(shard uint16) *record.UE {
 }
 
 // answer something that is open, in one of the ways.
+func (w *walker) subscribed(n Number, outcome Outcome) Subscription {
+	s := subscription(n)
+	s.Outcome = outcome
+	s.Barred = w.r.IntN(16) == 0
+	if w.r.IntN(6) == 0 {
+		s.Slices = services[1:]
+	}
+	return s
+}
+
 func (w *walker) answer() Event {
 	numbers := make([]Number, 0, len(w.open))
 	for n := range w.open {
@@ -451,15 +467,14 @@ func (w *walker) answer() Event {
 	case AskOther:
 		return Other{Number: n, Outcome: outcome, SUPI: supi, Sessions: []record.Session{{ID: 1, Slice: eMBB, DNN: "internet", SMF: "smf-9", Context: "http://smf-9/sm-contexts/1#00"}}}
 	case AskRecording:
-		return Recorded{Number: n, Outcome: outcome}
-	case AskSubscription:
-		s := subscription(n)
-		s.Outcome = outcome
-		s.Barred = w.r.IntN(16) == 0
-		if w.r.IntN(6) == 0 {
-			s.Slices = services[1:]
+		out := Recorded{Number: n, Outcome: outcome}
+		if outcome == Done && x.Subscription != nil && w.r.IntN(4) > 0 {
+			s := w.subscribed(n, []Outcome{Done, Done, Done, Refused, Unknown}[w.r.IntN(5)])
+			out.Subscription = &s
 		}
-		return s
+		return out
+	case AskSubscription:
+		return w.subscribed(n, outcome)
 	case AskPolicy:
 		return Policy{Number: n, Outcome: outcome, URI: "http://pcf/policies/1"}
 	case AskSession:

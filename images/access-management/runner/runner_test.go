@@ -51,7 +51,7 @@ func TestOrderOfARegistration(t *testing.T) {
 		"AskChallenge", "send DownlinkNASTransport AuthenticationRequest", "done 1",
 		"AskConfirm", "commit shard 1 phase 1 registration step 6",
 		"send DownlinkNASTransport SecurityModeCommand", "done 2",
-		"commit shard 1 phase 1 registration step 7", "AskRecording", "AskSubscription", "AskPolicy",
+		"commit shard 1 phase 1 registration step 7", "AskRecording", "AskPolicy",
 		"ended registration", "commit shard 1 phase 2", "send InitialContextSetupRequest", "done 3",
 		"commit shard 1 phase 2", "done 4", "commit shard 1 phase 2", "done 5",
 	)

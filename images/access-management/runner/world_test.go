@@ -411,7 +411,8 @@ func (n *network) answer(e procedure.Effect) procedure.Event {
 			Number: e.Number, Outcome: procedure.Done, Success: true, SUPI: supi, KSEAF: bytes.Repeat([]byte{n.phone.authentications}, 32),
 		}
 	case procedure.AskRecording:
-		return procedure.Recorded{Number: e.Number, Outcome: procedure.Done}
+		sub := n.answer(*e.Subscription).(procedure.Subscription)
+		return procedure.Recorded{Number: e.Number, Outcome: procedure.Done, Subscription: &sub}
 	case procedure.AskSubscription:
 		return procedure.Subscription{
 			Number: e.Number, Outcome: procedure.Done, Uplink: 1e9, Downlink: 1e9, Notified: "http://udm/1",

@@ -230,10 +230,18 @@ func (f *udm) record(e procedure.AskRecording) procedure.Event {
 		s.elsewhere = nil
 		f.w.others.ends(was)
 	}
-	return procedure.Recorded{Number: e.Number, Outcome: procedure.Done}
+	out := procedure.Recorded{Number: e.Number, Outcome: procedure.Done}
+	if e.Subscription != nil {
+		sub := procedure.Subscription{Outcome: procedure.Unknown}
+		if !f.w.faults || !f.w.Chance(40) {
+			sub = f.subscribe(*e.Subscription)
+		}
+		out.Subscription = &sub
+	}
+	return out
 }
 
-func (f *udm) subscribe(e procedure.AskSubscription) procedure.Event {
+func (f *udm) subscribe(e procedure.AskSubscription) procedure.Subscription {
 	s := f.of(e.SUPI)
 	out := procedure.Subscription{Number: e.Number, Outcome: procedure.Done, Barred: s.barred, Uplink: 1e9, Downlink: 2e9}
 	if e.Notified == "" {

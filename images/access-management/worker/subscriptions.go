@@ -12,26 +12,48 @@ import (
 	"core5g.dev/core5g/images/nf/ts29571"
 )
 
-// recording: TS 29.503 5.3.2.2.2.
+// recording: TS 29.503 5.3.2.2.2, and beside it what is subscribed to, where that is asked for.
 func (s *Shard) recording(ctx context.Context, e procedure.AskRecording) procedure.Event {
 	p := s.pod
 	voice := "HOMOGENEOUS_NON_SUPPORT"
 	if e.Voice {
 		voice = "HOMOGENEOUS_SUPPORT"
 	}
+	var beside sync.WaitGroup
+	var subscribed procedure.Subscription
+	if e.Subscription != nil {
+		beside.Go(func() { subscribed = s.subscription(ctx, *e.Subscription) })
+	}
 	err := p.UDM.Register(ctx, e.SUPI, nudm.Registration{
 		AMFInstanceID: p.InstanceID, GUAMI: guami(s.Settings()), DeregistrationURI: namf.DeregistrationURI(p.URI, refOf(e.SUPI)), RAT: radio, PEI: e.PEI,
 		Initial: e.Initial, IMSVoiceOverPS: voice, Time: e.Since.UTC(),
 	})
+	beside.Wait()
 	out := procedure.Recorded{Number: e.Number}
 	if out.Outcome, out.Cause = outcome(err); err != nil {
 		s.complain("the UDM does not take the AMF", err, "supi", e.SUPI)
+		s.unsubscribe(e.SUPI, subscribed.Notified)
+		return out
+	}
+	if e.Subscription != nil {
+		out.Subscription = &subscribed
 	}
 	return out
 }
 
+// unsubscribe what nobody remembers: the UE asks again, and the UDM would have one more each time.
+func (s *Shard) unsubscribe(supi, uri string) {
+	if uri == "" {
+		return
+	}
+	s.call(callTime, func(procedure.Event) {}, func(ctx context.Context) procedure.Event {
+		s.left(ctx, procedure.TellLeft{SUPI: supi, Notified: uri})
+		return nil
+	})
+}
+
 // subscription: TS 29.503 5.2.2.2, and changes of it from now on. A UE whose UDM tells of no changes is served all the same.
-func (s *Shard) subscription(ctx context.Context, e procedure.AskSubscription) procedure.Event {
+func (s *Shard) subscription(ctx context.Context, e procedure.AskSubscription) procedure.Subscription {
 	p, serving := s.pod, plmnOf(e.PLMN)
 	var (
 		subscribing sync.WaitGroup
@@ -53,13 +75,8 @@ func (s *Shard) subscription(ctx context.Context, e procedure.AskSubscription) p
 	out := procedure.Subscription{Number: e.Number, Notified: uri}
 	if out.Outcome, out.Cause = outcome(err); err != nil {
 		s.complain("the subscription cannot be had", err, "supi", e.SUPI)
-		if uri != "" { // nobody remembers it: the UE asks again, and the UDM would have one more each time
-			out.Notified = ""
-			s.call(callTime, func(procedure.Event) {}, func(ctx context.Context) procedure.Event {
-				s.left(ctx, procedure.TellLeft{SUPI: e.SUPI, Notified: uri})
-				return nil
-			})
-		}
+		out.Notified = ""
+		s.unsubscribe(e.SUPI, uri)
 		return out
 	}
 	am := data.AccessAndMobility

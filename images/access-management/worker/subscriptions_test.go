@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // A UDM that has nothing of a UE, and would tell of changes of that, is not left to it.
 func TestASubscriptionThatIsOfNoUseEnds(t *testing.T) {
 	ended := make(chan string, 9)
+	var nothing atomic.Bool // is there of the UE
 	at := sbitest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodPost:
@@ -24,12 +26,22 @@ func TestASubscriptionThatIsOfNoUseEnds(t *testing.T) {
 		case http.MethodDelete:
 			ended <- r.URL.Path
 			w.WriteHeader(http.StatusNoContent)
+		case http.MethodPut:
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"status":403,"cause":"ROAMING_NOT_ALLOWED"}`))
 		default:
+			if !nothing.Load() {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte(`{"amData":{"nssai":{"defaultSingleNssais":[{"sst":1}]}},"smfSelData":{"subscribedSnssaiInfos":{}}}`))
+				return
+			}
 			w.WriteHeader(http.StatusNotFound)
 		}
 	}))
 	p := podAt(t, func() []string { return nil })
 	p.UDM = nudm.NewClient(sbitest.Client(t, "UDM", at))
+	p.settings.Store(&procedure.Settings{PLMNs: []procedure.PLMN{{PLMN: "20893"}}})
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := make(chan struct{})
 	go func() {
@@ -45,16 +57,35 @@ func TestASubscriptionThatIsOfNoUseEnds(t *testing.T) {
 			t.Fatal("the shard is not there")
 		}
 	}
-	got := p.shard(1).subscription(t.Context(), procedure.AskSubscription{Number: 1, SUPI: "imsi-208930000000001", PLMN: "20893"}).(procedure.Subscription)
-	if got.Outcome != procedure.Refused || got.Notified != "" {
-		t.Errorf("the answer is %+v", got)
-	}
-	select {
-	case path := <-ended:
-		if want := "/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/1"; path != want {
-			t.Errorf("%s has ended, want %s", path, want)
-		}
-	case <-time.After(patience):
-		t.Error("it goes on")
+	asked := procedure.AskSubscription{Number: 1, SUPI: "imsi-208930000000001", PLMN: "20893"}
+	for who, ask := range map[string]func(){
+		"asked for by itself": func() {
+			if got := p.shard(1).subscription(t.Context(), asked); got.Outcome != procedure.Refused || got.Notified != "" {
+				t.Errorf("the answer is %+v", got)
+			}
+		},
+		"beside a registration that is refused": func() {
+			nothing.Store(false)
+			got := p.shard(1).recording(t.Context(), procedure.AskRecording{Number: 1, SUPI: asked.SUPI, Subscription: &asked}).(procedure.Recorded)
+			if got.Outcome != procedure.Refused || got.Cause != "ROAMING_NOT_ALLOWED" || got.Subscription != nil {
+				t.Errorf("the answer is %+v", got)
+			}
+		},
+	} {
+		t.Run(who, func(t *testing.T) {
+			nothing.Store(true)
+			ask()
+			select {
+			case path := <-ended:
+				if want := "/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/1"; path != want {
+					t.Errorf("%s has ended, want %s", path, want)
+				}
+			case <-time.After(patience):
+				t.Error("it goes on")
+			}
+			if len(ended) > 0 {
+				t.Errorf("%s has ended, too", <-ended)
+			}
+		})
 	}
 }

@@ -154,7 +154,11 @@ func eventEntries(h runner.Handled) []signalling.Entry {
 		}
 		return answered(signalling.AUSF, "Nausf_UEAuthentication confirmation answer", e.Outcome, cause)
 	case procedure.Recorded:
-		return answered(signalling.UDM, "Nudm_UECM Registration answer", e.Outcome, e.Cause)
+		list := answered(signalling.UDM, "Nudm_UECM Registration answer", e.Outcome, e.Cause)
+		if e.Subscription != nil {
+			list = append(list, eventEntries(runner.Handled{Event: *e.Subscription})...)
+		}
+		return list
 	case procedure.Subscription:
 		return answered(signalling.UDM, "Nudm_SDM Get and Subscribe answer", e.Outcome, e.Cause)
 	case procedure.Policy:
@@ -210,7 +214,11 @@ func effectEntries(e procedure.Effect) []signalling.Entry {
 	case procedure.AskConfirm:
 		return []signalling.Entry{request(amf, signalling.AUSF, "Nausf_UEAuthentication confirmation", "", 0)}
 	case procedure.AskRecording:
-		return []signalling.Entry{request(amf, signalling.UDM, "Nudm_UECM Registration", "", 0)}
+		list := []signalling.Entry{request(amf, signalling.UDM, "Nudm_UECM Registration", "", 0)}
+		if e.Subscription != nil {
+			list = append(list, effectEntries(*e.Subscription)...)
+		}
+		return list
 	case procedure.AskSubscription:
 		return []signalling.Entry{request(amf, signalling.UDM, "Nudm_SDM Get and Subscribe", "", 0)}
 	case procedure.AskPolicy:
