@@ -82,7 +82,7 @@ type Unread struct {
 	UPFInstances bool
 }
 
-// New makes a Snapshot, which owns what it is given. An error names what contradicts itself; then there is no Snapshot.
+// New makes a Snapshot. What it completes are copies, since list may be of a Snapshot that somebody reads. An error names what contradicts itself; then there is no Snapshot.
 func New(list []Slice, units []Unit) (*Snapshot, error) {
 	s := &Snapshot{bySNSSAI: map[string]*Slice{}, byName: map[string]*Slice{}, unitByID: map[string]*Unit{}}
 	for i := range units {
@@ -96,14 +96,28 @@ func New(list []Slice, units []Unit) (*Snapshot, error) {
 		s.unitByID[u.NodeID] = u
 		s.units = append(s.units, u)
 	}
-	for i := range list {
-		if err := s.add(&list[i]); err != nil {
+	for _, slice := range list {
+		slice = slice.copied()
+		if err := s.add(&slice); err != nil {
 			return nil, err
 		}
 	}
 	slices.SortFunc(s.slices, func(a, b *Slice) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.units, func(a, b *Unit) int { return strings.Compare(a.NodeID, b.NodeID) })
 	return s, s.checkPools()
+}
+
+// copied is the slice with lists of its own, as far as add completes them.
+func (s Slice) copied() Slice {
+	s.DataNetworks = slices.Clone(s.DataNetworks)
+	for i := range s.DataNetworks {
+		flows := slices.Clone(s.DataNetworks[i].Flows)
+		for n := range flows {
+			flows[n].Filters = slices.Clone(flows[n].Filters)
+		}
+		s.DataNetworks[i].Flows = flows
+	}
+	return s
 }
 
 func (s *Snapshot) add(slice *Slice) error {

@@ -89,6 +89,23 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Whoever reads a Snapshot does not see that another is made of its slices.
+func TestASnapshotOfAnothersSlices(t *testing.T) {
+	s, as := example(t), example(t)
+	var list []Slice
+	for _, slice := range s.Slices() {
+		another := *slice
+		another.Name += "-2"
+		list = append(list, another)
+	}
+	if _, err := New(list, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(as.Slices(), s.Slices(), comparing); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDataNetwork(t *testing.T) {
 	s := example(t)
 	sd := func(b ...byte) *[3]byte { return (*[3]byte)(b) }
