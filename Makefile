@@ -2,6 +2,8 @@
 
 export CGO_ENABLED ?= 0
 GO      ?= go
+# Everything is compiled without the folders of this machine: images hold none, and what one clone has compiled, tests included, another has too.
+export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
 OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
@@ -11,8 +13,7 @@ WITHOUT ?=
 # The control plane without a cluster, and what measures it.
 BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management access-management/cmd/n2-terminator session-management/cmd/session-management \
 	control-plane/cmd/control-plane subscriber-data/cmd/subscriber-data) ./upf/upfc/cmd/upf-c ./e2e/cmd/bench-core
-# The folders of this machine do not show in what images hold.
-BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+BUILD   := $(GO) build -ldflags '$(LDFLAGS)'
 
 .PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
 

@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
+source hack/goflags.sh
 bin=$PWD/out/bin
 names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart alerts dockerfiles repository licences vulnerabilities)
 modules=(. hack/tools hack/multus hack/certificates hack/policies hack/sriov hack/release hack/lint)
@@ -58,14 +59,6 @@ lint_gofmt() {
 	close gofmt $((all - bad)) "$bad" 0
 }
 
-# module_flags <module>: the flags that its programs are compiled with, so that the linters find it compiled.
-module_flags() {
-	case $1 in
-	images/* | hack/certificates | hack/policies | hack/sriov) echo "$(go env GOFLAGS) -trimpath" ;;
-	*) go env GOFLAGS ;;
-	esac
-}
-
 # packages <module>: how many Go packages a module has.
 packages() { go list -C "$1" ./... 2>/dev/null | wc -l; }
 
@@ -76,7 +69,7 @@ lint_vet() {
 		[[ -f $mod/go.mod ]] || continue
 		count=$(packages "$mod")
 		broken=0
-		if ((count > 0)) && ! GOFLAGS=$(module_flags "$mod") go vet -C "$mod" ./... >"$log" 2>&1; then
+		if ((count > 0)) && ! go vet -C "$mod" ./... >"$log" 2>&1; then
 			echo "in $mod:"
 			cat "$log"
 			# vet names each package with a finding in a line of its own.
@@ -106,7 +99,7 @@ lint_staticcheck() {
 		mapfile -t packages < <(checkable "$mod")
 		((${#packages[@]} > 0)) || continue
 		broken=0
-		if ! (GOFLAGS=$(module_flags "$mod") && export GOFLAGS && cd "$mod" && "$bin/staticcheck" "${packages[@]}") >"$log" 2>&1; then
+		if ! (cd "$mod" && "$bin/staticcheck" "${packages[@]}") >"$log" 2>&1; then
 			echo "in $mod:"
 			cat "$log"
 			broken=$(sed -n 's|^\(.*\)/[^/]*\.go:[0-9].*|\1|p' "$log" | sort -u | wc -l)

@@ -13,9 +13,13 @@ import (
 
 const pkg = "core5g-upf"
 
+// repository is where it lies: tests run in the folder of their package.
 func repository() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../..")
+	folder, err := filepath.Abs("../..")
+	if err != nil {
+		panic(err) // there is no working directory
+	}
+	return folder
 }
 
 // story begins one, where make e2e-edge asks for it.

@@ -27,6 +27,7 @@ bin=$repo/out/bin
 cni=$repo/out/cni
 stamps=$repo/out/stamps
 export CGO_ENABLED=0
+source "$repo/hack/goflags.sh"
 
 module_version() { sed -n "s|^[[:space:]]*$2 \(v[^ ]*\).*|\1|p" "$1/go.mod" | head -n 1; }
 
@@ -105,13 +106,6 @@ progress() {
 	((SECONDS - begin < 10)) || echo "  $part: done, $count packages compiled in $((SECONDS - begin)) s"
 } >&2
 
-# trimmed is build for a program that goes into an image: the folders of this machine do not show in it.
-trimmed() {
-	local flags
-	flags="$(go env GOFLAGS) -trimpath"
-	GOFLAGS=$flags build "$@"
-}
-
 build_kube() {
 	# One compilation for all that shares Kubernetes' libraries.
 	build kube "$repo/hack/tools" "$bin" "$(kube_ldflags)" ./cmd/kube
@@ -146,7 +140,7 @@ build_multus() {
 }
 
 # prometheus_flags leaves out service discovery but that of Kubernetes.
-prometheus_flags() { echo "$(go env GOFLAGS) -tags=remove_all_sd,enable_kubernetes_sd -trimpath"; }
+prometheus_flags() { echo "$(go env GOFLAGS) -tags=remove_all_sd,enable_kubernetes_sd"; }
 
 # prometheus_ldflags makes v0.315.0 of the module say 3.15.0, as the release does.
 prometheus_ldflags() {
@@ -192,14 +186,14 @@ build_monitoring() {
 
 build_certificates() {
 	local module=github.com/cert-manager/cert-manager
-	trimmed certificates "$repo/hack/certificates" "$bin/prerequisites" \
+	build certificates "$repo/hack/certificates" "$bin/prerequisites" \
 		"-s -w -X $module/pkg/util.AppVersion=$(module_version "$repo/hack/certificates" "$module")" .
 	definitions certificates "$repo/hack/certificates" "$module" \
 		deploy/crds/cert-manager.io_{certificaterequests,certificates,clusterissuers,issuers}.yaml \
 		deploy/crds/acme.cert-manager.io_{challenges,orders}.yaml
 }
 
-build_policies() { trimmed policies "$repo/hack/policies" "$bin/prerequisites" "-s -w" .; }
+build_policies() { build policies "$repo/hack/policies" "$bin/prerequisites" "-s -w" .; }
 
 build_sriov() {
 	build sriov "$repo/hack/sriov" "$bin/prerequisites" "-s -w" \
@@ -209,7 +203,7 @@ build_sriov() {
 build_cluster() {
 	build cluster "$repo/hack/tools" "$bin" "-s -w" ./cmd/embedded ./cmd/cluster-dns
 	build image "$repo" "$bin" "-s -w" ./hack/image
-	trimmed pause "$repo" "$bin" "-s -w" ./images/pause
+	build pause "$repo" "$bin" "-s -w" ./images/pause
 }
 
 build_onprem() { build onprem "$repo" "$bin" "-s -w" ./hack/onprem/trunk; }

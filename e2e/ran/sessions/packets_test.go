@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -41,9 +40,13 @@ var (
 	dn6 = netip.MustParseAddr("fd00:6::1")
 )
 
+// repository is where it lies: tests run in the folder of their package.
 func repository() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../..")
+	folder, err := filepath.Abs("../../..")
+	if err != nil {
+		panic(err) // there is no working directory
+	}
+	return folder
 }
 
 func upfu() string { return filepath.Join(repository(), "out/bin/upf-u") }

@@ -48,9 +48,13 @@ const (
 	gnbTEID = 0x100
 )
 
+// root is where the repository lies: tests run in the folder of their package.
 func root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../..")
+	folder, err := filepath.Abs("../../..")
+	if err != nil {
+		panic(err) // there is no working directory
+	}
+	return folder
 }
 
 func newRig(t *testing.T) *rig {
