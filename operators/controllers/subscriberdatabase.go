@@ -26,7 +26,7 @@ func (r *CoreReconciler) checkSubscriberDatabase(ctx context.Context, s *coreSco
 	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
 		s.conditions.no(api.ConditionSubscriberDatabaseReady, api.ReasonNotFound, fmt.Sprintf(
-			"Secret %s, named by spec.subscriberDatabase.secretRef, does not exist: create it with key %q and a sealing key %q (docs/subscriber-database.md)",
+			"Secret %s, named by spec.subscriberDatabase.secretRef, does not exist: create it with key %q and a sealing key %q (docs/subscriber-data.md)",
 			name, subscriberdatabase.FileURI, specs.SessionStoreKey))
 		return nil
 	}
