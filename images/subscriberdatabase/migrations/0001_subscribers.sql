@@ -1,4 +1,4 @@
--- Subscribers of a core. docs/subscriber-database.md describes it.
+-- Subscribers of a core. docs/subscriber-data.md describes it.
 CREATE TABLE core5g.subscribers (
 	supi    text COLLATE "C" PRIMARY KEY CHECK (supi ~ '^imsi-[0-9]{5,15}$'),
 	gpsi    text UNIQUE DEFERRABLE INITIALLY DEFERRED CHECK (gpsi ~ '^(msisdn-[0-9]{5,15}|extid-[^@]+@[^@]+)$'),
