@@ -231,7 +231,8 @@ func (b *bench) page(ctx context.Context, p *phone, at waitingPDR) error {
 	ctx, cancel := context.WithTimeout(ctx, processes.Patience)
 	defer cancel()
 	if err := p.Wait(ctx, func(s ue.Status) bool { return s.CM == "connected" && s.Sessions[0].Up }); err != nil {
-		return fmt.Errorf("%s is not paged: %w", p.SUPI(), err)
+		is := p.Status()
+		return fmt.Errorf("%s is not paged: %w: it is %s, %s, with %s under way, its session %+v, %d pagings heard; %s", p.SUPI(), err, is.State, is.CM, is.Procedure, is.Sessions[0], is.Counters.Pagings, is.LastError)
 	}
 	return nil
 }
