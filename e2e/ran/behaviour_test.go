@@ -69,6 +69,17 @@ func TestUEMovesWithoutAWord(t *testing.T) {
 	if old.Status().GNB != "one" {
 		t.Errorf("the old connection is at %s", old.Status().GNB)
 	}
+	p.ue.CellDown(p.gnbs[0]) // it was on its way when the UE left
+	p.must(p.ue.Idle(p.ctx))
+	p.must(p.ue.ServiceRequest(p.ctx))
+	p.must(p.ue.Idle(p.ctx))
+	p.gnbs[1].Remove(p.ue)
+	p.must(p.ue.Reselect(p.ctx, p.gnbs[0]))
+	p.gnbs[0].Add(p.ue)
+	p.amf.Page(testSUPI)
+	p.wait("the cell of before", func(s ue.Status) bool {
+		return s.Radio != nil && s.Radio.GNB == "one" && s.Sessions[0].Up && s.Counters.Pagings == 1
+	})
 }
 
 func TestLossModes(t *testing.T) {

@@ -108,8 +108,12 @@ func (d death) report(o options, t toll) error {
 
 // attach all UEs, some at a time. Each has a session.
 func (b *bench) attach(ctx context.Context) error {
-	for range b.o.ues {
-		b.phones = append(b.phones, b.access.ue(b.next, true))
+	for n := range b.o.ues {
+		switchOn := func(n int) *phone { return b.access.ue(n, true) }
+		if n == 1 { // the one that is paged comes for nothing else
+			switchOn = b.access.waiting
+		}
+		b.phones = append(b.phones, switchOn(b.next))
 		b.next++
 	}
 	next := make(chan *phone)
@@ -139,7 +143,11 @@ func (b *bench) once(ctx context.Context, d death) (t toll, err error) {
 	defer cancel()
 	asks, paged := b.phones[0], b.phones[1]
 	for _, p := range []*phone{asks, paged} {
-		if err := p.Idle(ctx); err != nil && !errors.Is(err, ue.ErrIdle) {
+		// One that is idle may have begun something by itself: what is asked for here waits for that.
+		if err := p.ServiceRequest(ctx); err != nil {
+			return t, fmt.Errorf("%s: %w", p.SUPI(), err)
+		}
+		if err := p.Idle(ctx); err != nil {
 			return t, fmt.Errorf("%s: %w", p.SUPI(), err)
 		}
 	}
@@ -436,28 +444,21 @@ func (b *bench) killGNB(ctx context.Context) (func(context.Context) error, error
 	if err := dead.Die(false); err != nil {
 		return nil, err
 	}
-	for _, p := range b.phones[:2] {
-		if err := b.camp(ctx, p, dead, b.access.gnbs[1]); err != nil {
-			return nil, err
-		}
-	}
+	lives := b.access.gnbs[1]
+	err := errors.Join(move(ctx, b.phones[0], (*ue.UE).Camp, dead, lives), move(ctx, b.phones[1], (*ue.UE).Reselect, dead, lives))
 	return func(ctx context.Context) error {
 		if err := errors.Join(dead.Revive(), b.access.connected(ctx)); err != nil {
 			return err
 		}
-		for _, p := range b.phones[:2] {
-			if err := b.camp(ctx, p, b.access.gnbs[1], dead); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil
+		return errors.Join(move(ctx, b.phones[0], (*ue.UE).Camp, lives, dead), move(ctx, b.phones[1], (*ue.UE).Camp, lives, dead))
+	}, err
 }
 
-func (b *bench) camp(ctx context.Context, p *phone, from, to *gnb.GNB) error {
+// move a UE to another cell.
+func move(ctx context.Context, p *phone, how func(*ue.UE, context.Context, *gnb.GNB) error, from, to *gnb.GNB) error {
 	from.Remove(p.UE)
-	if err := p.Camp(ctx, to); err != nil {
-		return err
+	if err := how(p.UE, ctx, to); err != nil {
+		return fmt.Errorf("%s: %w", p.SUPI(), err)
 	}
 	to.Add(p.UE)
 	return nil

@@ -40,7 +40,7 @@ func (g *GNB) Die(silent bool) error {
 		m.Mute(true)
 	}
 	for _, ue := range g.allUEs() {
-		ue.CellDown()
+		ue.CellDown(g)
 	}
 	for _, c := range gone {
 		c.end("the gNB is gone")

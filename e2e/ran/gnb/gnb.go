@@ -111,7 +111,7 @@ func (g *GNB) Add(ue UE) {
 	up := g.n2 != nil
 	g.mu.Unlock()
 	if up {
-		ue.CellUp()
+		ue.CellUp(g)
 	}
 }
 
@@ -174,7 +174,7 @@ func (g *GNB) session(ctx context.Context, address string) error {
 		g.endOrphans()
 	}
 	for _, ue := range g.allUEs() {
-		ue.CellUp()
+		ue.CellUp(g)
 	}
 	for _, m := range early {
 		g.handle(conn, m)
@@ -279,7 +279,7 @@ func (g *GNB) down() {
 	g.status.Since = time.Now()
 	g.mu.Unlock()
 	for _, ue := range g.allUEs() {
-		ue.CellDown()
+		ue.CellDown(g)
 	}
 	if g.cfg.OnLoss == Release {
 		g.endOrphans()

@@ -120,7 +120,7 @@ func (c *Connection) arrive(from *Connection) {
 	c.gnb.mu.Unlock()
 	c.ue.Moved(from, c, c.gnb)
 	if !up {
-		c.ue.CellDown()
+		c.ue.CellDown(c.gnb)
 	}
 	for _, psi := range c.sessions() {
 		if r := c.resource(psi); r != nil {

@@ -10,9 +10,9 @@ import (
 // connection that an event belongs to, because an event of an old one may arrive late.
 type UE interface {
 	// CellUp tells that the cell serves (NG Setup done), CellDown that N2 is lost: connections stay until
-	// it is back, but nothing can be sent on them.
-	CellUp()
-	CellDown()
+	// it is back, but nothing can be sent on them. Either may come late, to a UE that has gone to another cell.
+	CellUp(cell *GNB)
+	CellDown(cell *GNB)
 	// NAS delivers a downlink NAS PDU.
 	NAS(c *Connection, pdu []byte)
 	// Sink is asked for before a session's tunnel is opened: where downlink packets go. nil means

@@ -117,6 +117,19 @@ func (u *UE) SendSM(ctx context.Context, m RawSM) error {
 	})
 }
 
+// Reselect takes an idle UE to another cell of its registration area, of which nobody hears (TS 38.304 5.2.4): it is paged in either. Whoever calls moves the
+// UE in the tables of the gNBs.
+func (u *UE) Reselect(ctx context.Context, cell *gnb.GNB) error {
+	return u.command(ctx, func(done chan error) {
+		if u.conn != nil {
+			u.reply(done, ErrConnected)
+			return
+		}
+		u.cell, u.cellUp, u.resume = cell, false, false
+		u.reply(done, nil)
+	})
+}
+
 // Camp takes the UE to another cell without a word to the one before: its gNB and the core still think it there. A
 // registered UE then asks for service in the new one. Whoever calls moves the UE in the tables of the gNBs.
 func (u *UE) Camp(ctx context.Context, cell *gnb.GNB) error {

@@ -40,6 +40,7 @@ var (
 	ErrStopped       = errors.New("the UE has been removed")
 	ErrNotRegistered = errors.New("the UE is not registered")
 	ErrIdle          = errors.New("the UE is idle already")
+	ErrConnected     = errors.New("the UE is connected")
 	ErrNoSession     = errors.New("the UE has no such PDU session")
 )
 
@@ -384,8 +385,11 @@ func (u *UE) command(ctx context.Context, f func(done chan error)) error {
 // The radio's events (gnb.UE).
 
 // CellUp tells that the cell serves.
-func (u *UE) CellUp() {
+func (u *UE) CellUp(cell *gnb.GNB) {
 	u.q.push(func() {
+		if u.cell != Cell(cell) {
+			return
+		}
 		u.cellUp = true
 		u.retry.reset()
 		if u.conn != nil {
@@ -395,8 +399,11 @@ func (u *UE) CellUp() {
 }
 
 // CellDown tells that the gNB has lost its AMF.
-func (u *UE) CellDown() {
+func (u *UE) CellDown(cell *gnb.GNB) {
 	u.q.push(func() {
+		if u.cell != Cell(cell) {
+			return
+		}
 		u.cellUp = false
 		// What waits for an answer gets none any more. A connection at rest stays, for its user plane.
 		if u.conn != nil && (u.proc != nil || u.releaseFor != nil || u.sessionsInMotion()) {
