@@ -65,8 +65,12 @@ func newAccess(ctx context.Context, o options, mode gnb.LossMode) (a *access, er
 			return a, err
 		}
 		a.n3s = append(a.n3s, n3)
+		tac := [3]byte{0, 0, byte(n + 1)}
+		if o.state() { // where one of them dies, a UE that is idle is paged in the other one's cell
+			tac = [3]byte{0, 0, 1}
+		}
 		a.gnbs = append(a.gnbs, gnb.New(gnb.Config{
-			Name: fmt.Sprint("gnb-", n+1), ID: uint32(n + 1), MCC: mcc, MNC: mnc, TAC: [3]byte{0, 0, byte(n + 1)}, Slices: []uenas.SNSSAI{snssai},
+			Name: fmt.Sprint("gnb-", n+1), ID: uint32(n + 1), MCC: mcc, MNC: mnc, TAC: tac, Slices: []uenas.SNSSAI{snssai},
 			AMF: []string{at(n2Service, n2Port)}, OnLoss: mode, ReleaseAfter: time.Millisecond, HoldLimit: time.Millisecond,
 		}, n2.DialSCTP, n3, n3.Address().As4(), a.log))
 	}
