@@ -45,6 +45,7 @@ const (
 
 // deregisteredByUE: step 1. A UE that switches off hears nothing.
 func (t *turn) deregisteredByUE(m *n1.DeregistrationRequestFromUE) {
+	t.notGoing()
 	if !m.SwitchOff {
 		t.tell(&n1.DeregistrationAcceptToUE{})
 	}
@@ -53,7 +54,7 @@ func (t *turn) deregisteredByUE(m *n1.DeregistrationRequestFromUE) {
 
 // forget the UE: nobody tells it.
 func (t *turn) forget(why string) {
-	if t.s.SUPI == "" || t.s.Phase == record.Deregistered && !t.s.Recorded && len(t.s.Sessions) == 0 && t.s.Policy == "" {
+	if t.s.SUPI == "" || t.s.Phase == record.Deregistered && !t.s.Recorded && t.s.Notified == "" && len(t.s.Sessions) == 0 && t.s.Policy == "" {
 		if t.s.N2 != nil && !t.s.N2.Releasing {
 			t.do(Send{To: *t.s.N2, Message: releaseCommand(t.s.N2, ngapcause.NormalRelease)})
 		}
@@ -197,8 +198,7 @@ func askOutGone(t *turn) {
 		t.release(ngapcause.Deregister)
 		return // UE Context Release Complete, or silence, comes back here
 	}
-	p := t.s.Procedure
-	if purged := p.Flags&outElsewhere == 0 && t.s.Recorded; purged || t.s.Notified != "" { // of changes it is to tell no more either way (4.2.2.2.2 step 14d)
+	if purged := t.s.Procedure.Flags&outElsewhere == 0 && t.maybeRecorded(); purged || t.s.Notified != "" { // of changes it is to tell no more either way (4.2.2.2.2 step 14d)
 		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: purged, Since: t.recordedSince()})
 	}
 	t.over("")

@@ -89,8 +89,8 @@ func (t *turn) emergencySecured() {
 		t.rejectRegistration(n1.CauseProtocolErrorUnspecified, "no emergency services")
 		return
 	}
-	if t.s.Recorded || t.s.Notified != "" {
-		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: t.s.Recorded, Since: t.recordedSince()})
+	if purged := t.maybeRecorded(); purged || t.s.Notified != "" {
+		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: purged, Since: t.recordedSince()})
 	}
 	if t.s.Policy != "" {
 		t.do(AskPolicy{Number: t.number(), Operation: DeletePolicy, UE: t.s.Clone()})

@@ -107,6 +107,9 @@ func TestOtherAMFs(t *testing.T) {
 			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), first("UE: Service Request", gnb1, 2, 1, serviceRequest(0, n1.Of(1), 0)), contextSet,
 			recorded, subscribedAnew,
 		}},
+		{name: "the UDM says so late of a UE that is here, and that deregisters: the UDM keeps nothing of it either", from: withSession, acts: []act{
+			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), says("UE: Deregistration Request", leaves(false)), sessionGo, unpoliced, released,
+		}},
 		{name: "and the UE comes back", from: idleUE, acts: []act{
 			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), updates, happens("a time of before", Due{Name: dueMoved}),
 		}},
@@ -166,6 +169,47 @@ func TestAWordOfTheUDMThatComesLate(t *testing.T) {
 		if rec := tr.st.Record; rec.Recorded != told || rec.Known != told {
 			t.Errorf("%s: it is recorded %t, known %t, want both %t", name, rec.Recorded, rec.Known, told)
 		}
+	}
+}
+
+// A UE that ends here while such a word stands ends at the UDM, too (TS 29.503 5.3.2.4.2), and so does its subscription to changes. Where the UDM has another AMF
+// it passes over that. What nobody has shown to be here is the other AMF's.
+func TestAUEThatEndsBehindAWordOfTheUDM(t *testing.T) {
+	moved := happens("UDM: another AMF has the UE", End{From: 6, Why: Moved})
+	leaving := says("UE: Deregistration Request", leaves(false))
+	for name, c := range map[string]struct {
+		from   func(*teller)
+		acts   []act
+		purged bool
+	}{
+		"it deregisters on the connection that it has": {withSession, []act{moved, leaving, sessionGo, unpoliced, released}, true},
+		"it comes to deregister":                       {idleUE, []act{moved, first("UE: Deregistration Request", gnb1, 4, 1, leaves(true)), sessionGo, unpoliced, released}, true},
+		"its Subscriber is deleted":                    {withSession, []act{moved, withdrawn, sessionGo, unpoliced, accepts, released}, true},
+		"its registration comes to nothing": {nil, []act{asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo, moved,
+			happens("terminator: the association is gone", AccessLost{At: record.Attachment{Terminator: gnb1.Terminator, Association: gnb1.Association}})}, true},
+		"it is not heard of any more": {idleUE, []act{moved, {name: "nobody has said a word", later: movedTime, event: happens("", Due{Name: dueMoved}).event}, sessionGo, unpoliced}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTeller(t)
+			if c.from != nil {
+				c.from(tr)
+			}
+			var told []TellLeft
+			for _, a := range c.acts {
+				tr.lead(a)
+				for _, x := range tr.out.Effects {
+					if left, is := x.(TellLeft); is {
+						told = append(told, left)
+					}
+				}
+			}
+			if tr.st.Record != nil {
+				t.Fatalf("it is there: %+v", tr.st.Record)
+			}
+			if len(told) != 1 || told[0].Purged != c.purged || told[0].Notified == "" || told[0].Since.IsZero() {
+				t.Errorf("the UDM hears %+v, want a purge %t of its last registration, and the end of its subscription", told, c.purged)
+			}
+		})
 	}
 }
 

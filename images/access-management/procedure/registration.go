@@ -279,6 +279,12 @@ func (t *turn) recordedSince() time.Time {
 	return time.UnixMilli(t.s.Recording)
 }
 
+// maybeRecorded: the UDM was told, and has heard of nothing else that is known. What it has said of another AMF may have been of before; where it was not, it passes
+// over the end of a registration of this one's.
+func (t *turn) maybeRecorded() bool {
+	return t.s.Recorded || t.s.Recording != 0 && !t.s.Emergency
+}
+
 func takeRecorded(t *turn, e Event) {
 	r, ok := e.(Recorded)
 	switch {
