@@ -25,7 +25,8 @@ import (
 //	passing       what this pod remembers of the UE (hints), or the store says, names the shard; another pod's gets it
 //	holder        here it goes to that shard. A request that was passed on, to a shard that is not here, was by what another pod remembers: the store says
 //	Runner        has the UE, or has found it to be another shard's (Pass): an operation that hears so answers nothing (sbi.ErrUnserved), and the
-//	              request, of which nothing was done, goes on to the pod that holds that one
+//	              request, of which nothing was done, goes on to the pod that holds that one. One that names the UE by a 5G-GUTI of this shard names it by its
+//	              SUPI from here on, since the 5G-GUTI would lead back here
 //
 // So who asks has one answer, and need not ask again, unless nobody is known to hold the shard. A request says how many have passed it on, mostPassing at
 // most: pods that each believe another to have the UE do not send it around.
@@ -142,6 +143,7 @@ func (p *Pod) passing(here http.Handler) http.Handler {
 		var way journey
 		here.ServeHTTP(w, r.WithContext(context.WithValue(ctx, journeyOf{}, &way)))
 		if way.root != nil {
+			r = way.named(r)
 			r.Body = io.NopCloser(bytes.NewReader(content))
 			p.passOn(w, r, ueIn(r), way.holder, way.root)
 		}
@@ -165,6 +167,26 @@ func passedBy(r *http.Request) int {
 type journey struct {
 	root   *url.URL
 	holder string
+	// was is how the request names the UE, supi how it is to; "" where that is the same.
+	was, supi string
+}
+
+// named is a request that names its UE so.
+func (w *journey) named(r *http.Request) *http.Request {
+	if w.supi == "" {
+		return r
+	}
+	out, to := *r, *r.URL
+	to.Path, to.RawPath = strings.Replace(to.Path, w.was, w.supi, 1), ""
+	out.URL = &to
+	return &out
+}
+
+// knownAs is a UE of which a request has found the SUPI.
+func knownAs(ctx context.Context, was, supi string) {
+	if way, is := ctx.Value(journeyOf{}).(*journey); is {
+		way.was, way.supi = was, supi
+	}
 }
 
 // journeyOf the request of a context; there is none of one that goes no further.

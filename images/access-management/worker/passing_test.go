@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/nsmf"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
@@ -73,12 +74,21 @@ func TestAUEIsFoundInTheShardThatItHasComeTo(t *testing.T) {
 // keeps a UE in the store, which is of that shard.
 func (p *Pod) keeps(t *testing.T, lease sessionstore.Lease, supi string, shard uint16) {
 	t.Helper()
-	octets, err := (&record.UE{SUPI: supi, Shard: shard, Phase: record.Registered, Place: record.Place{PLMN: "20893", TAC: 1}}).Encode()
+	p.keepsUE(t, lease, &record.UE{SUPI: supi, Shard: shard, Phase: record.Registered, Place: record.Place{PLMN: "20893", TAC: 1}})
+}
+
+func (p *Pod) keepsUE(t *testing.T, lease sessionstore.Lease, u *record.UE) {
+	t.Helper()
+	octets, err := u.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := record.Key(supi)
-	if err := p.Store.Commit(t.Context(), lease, sessionstore.Change{Key: key, Is: sessionstore.Revision{Writer: 1, Count: 1}, Value: p.Sealer.Seal(key, octets)}); err != nil {
+	c := sessionstore.Change{Key: record.Key(u.SUPI), Is: sessionstore.Revision{Writer: 1, Count: 1}}
+	c.Value = p.Sealer.Seal(c.Key, octets)
+	if u.TMSI != 0 {
+		c.AddIndexes = []sessionstore.Index{{Kind: runner.IndexTemporary, Value: strconv.FormatUint(uint64(u.TMSI), 10)}}
+	}
+	if err := p.Store.Commit(t.Context(), lease, c); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -148,6 +158,67 @@ func TestARequestComesToWhereTheUEIs(t *testing.T) {
 			}
 			if got := passedOn(first) + passedOn(second) - before - c.times; got > 1 {
 				t.Errorf("the next one was passed on %v times", got)
+			}
+		})
+	}
+}
+
+// A UE that another AMF names by a 5G-GUTI is found at the first try, too: in the shard of its 5G-TMSI, or in the one that it has come to since.
+func TestA5GGUTILeadsToWhereTheUEIs(t *testing.T) {
+	first, second, one, two := twoPods(t)
+	if first.Holds(2) {
+		first, second, one, two = second, first, two, one
+	}
+	first.Configure(settingsOf("20893")) // shard 1 is the first pod's, shard 2 the second one's
+	second.Configure(settingsOf("20893"))
+	lease, ok := second.keeper.Lease(second.name(2))
+	if !ok {
+		t.Fatal("the shard is not the second pod's")
+	}
+	made := uint32(time.Now().UnixNano() & 0xffff)
+	for sentence, c := range map[string]struct {
+		tmsi, shard uint16 // whose 5G-TMSI the UE has, and whose it is
+		known       bool   // to the pod that it comes to
+		at          http.Handler
+		want        int
+		times       float64
+	}{
+		"it comes to another pod":                                     {tmsi: 2, shard: 2, at: one, want: http.StatusOK, times: 1},
+		"it comes to the holder":                                      {tmsi: 2, shard: 2, at: two, want: http.StatusOK},
+		"the UE is another shard's by now, of another pod":            {tmsi: 1, shard: 2, at: one, want: http.StatusOK, times: 1},
+		"and the pod remembers the UE":                                {tmsi: 1, shard: 2, known: true, at: one, want: http.StatusOK, times: 1},
+		"and it comes to that one, which does not have the 5G-TMSI":   {tmsi: 1, shard: 2, at: two, want: http.StatusOK, times: 2},
+		"there is no such UE, and it comes to the pod of the 5G-TMSI": {tmsi: 1, at: one, want: http.StatusNotFound},
+		"there is no such UE, and it comes to another":                {tmsi: 2, at: one, want: http.StatusNotFound, times: 1},
+		"there is no such shard":                                      {tmsi: 200, at: one, want: http.StatusNotFound},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			made++
+			u := &record.UE{
+				SUPI: "imsi-20893" + strconv.Itoa(int(1e9+made)), Shard: c.shard, Phase: record.Registered, Place: record.Place{PLMN: "20893", TAC: 1}, TMSI: record.TMSI(c.tmsi, made),
+				Security: &record.Security{Key: make([]byte, 32), Integrity: 2, Ciphering: 2, Uplink: 1},
+			}
+			if c.shard != 0 {
+				second.keepsUE(t, lease, u)
+			}
+			if c.known {
+				first.hints.add(u.SUPI, c.shard)
+			}
+			s := first.Settings()
+			name := gutiName(n1.GUTI{PLMN: mustPLMN(t, "208", "93"), Region: s.Region, Set: s.Set, TMSI: u.TMSI})
+			before := passedOn(first) + passedOn(second)
+			status, _, text := asks(t, c.at, http.MethodPost, "/namf-comm/v1/ue-contexts/"+name+"/transfer", `{"reason":"MOBI_REG_UE_VALIDATED","accessType":"3GPP_ACCESS"}`)
+			if status != c.want || c.want == http.StatusOK && !strings.Contains(text, u.SUPI) {
+				t.Errorf("%d %s, want %d", status, text, c.want)
+			}
+			if got := passedOn(first) + passedOn(second) - before; got != c.times {
+				t.Errorf("it was passed on %v times, want %v", got, c.times)
+			}
+			if c.want != http.StatusOK {
+				return
+			}
+			if status, _, text := asks(t, c.at, http.MethodPost, "/namf-comm/v1/ue-contexts/"+name+"/transfer-update", `{"transferStatus":"NOT_TRANSFERRED"}`); status != http.StatusOK {
+				t.Errorf("what has become of it: %d %s", status, text)
 			}
 		})
 	}
