@@ -107,6 +107,9 @@ func setup(s *Settings, g *record.GNB, kept bool, m *n2.NGSetupRequest) GNBOutpu
 	if m.Retention && !kept {
 		is.Doubtful, is.Told = true, 0
 	}
+	if g != nil && g.Reduction != 0 { // it has forgotten that, but for what is on its way
+		is.Reduction = record.UnsureReduction
+	}
 	answer := &n2.NGSetupResponse{Name: s.Name, Capacity: s.Capacity, Retention: is.Retains}
 	answer.GUAMIs, answer.PLMNs = s.served()
 	return GNBOutput{GNB: is, Answer: answer, Lost: !is.Retains, SetUp: true}

@@ -32,9 +32,12 @@ type GNB struct {
 	// Doubtful: it said that it had kept its UE contexts, was told that the AMF has not, and nobody knows yet whether it has heard that. What it says next, but
 	// for another NG Setup, shows that it has.
 	Doubtful bool `cbor:"13,keyasint,omitempty"`
-	// Reduction, in percent, is what it was asked last to refuse of the UEs that come (Overload Start); 0: none, or no longer.
+	// Reduction, in percent, is what it was asked last to refuse of the UEs that come (Overload Start); 0: none, or no longer; UnsureReduction.
 	Reduction uint8 `cbor:"14,keyasint,omitempty"`
 }
+
+// UnsureReduction: nobody knows what a gNB was asked last.
+const UnsureReduction = 255
 
 // Tracking is a tracking area that a gNB supports, with the PLMNs that are broadcast in it.
 type Tracking struct {

@@ -61,16 +61,32 @@ func (r *Runner) announce() {
 }
 
 // overloadTo tells a gNB what share of its UEs to refuse (TS 38.413 8.7.7, 8.7.8), where its terminator says that it was asked for another one. The gNB says nothing
-// to that. What it was told is noted behind it on the same connection: where that is lost, both are, and it hears it with the next look.
+// to that. What it was told is noted behind it on the same connection. That may be lost in between, with the holder: before, its record says that nobody knows.
 func (r *Runner) overloadTo(at record.Attachment) {
 	noted, is := r.w.GNB(at.Terminator, at.Association), r.gnb(at)
 	if noted == nil || noted.Reduction == r.overload.Reduction {
 		return
 	}
+	r.asked(at, is, record.UnsureReduction)
 	r.effects(nil, []procedure.Effect{procedure.Send{To: at, Message: r.overload.Request()}})
-	told := *is
-	told.Reduction = r.overload.Reduction
-	r.rememberGNB(at, &told)
+	r.asked(at, is, r.overload.Reduction)
+}
+
+// asked notes what a gNB was asked last.
+func (r *Runner) asked(at record.Attachment, g *record.GNB, reduction uint8) {
+	is := *g // others read it
+	is.Reduction = reduction
+	r.rememberGNB(at, &is)
+}
+
+// unasked: a gNB that takes nothing for the moment has not heard what it was asked. It hears it with a look.
+func (r *Runner) unasked(e procedure.Send) {
+	switch e.Message.(type) {
+	case *n2.OverloadStart, *n2.OverloadStop:
+		if g := r.gnb(e.To); g != nil {
+			r.asked(e.To, g, record.UnsureReduction)
+		}
+	}
 }
 
 // announceTo a gNB. Before it may have heard another thing, its record says that nobody knows what it has heard.

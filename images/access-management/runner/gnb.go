@@ -24,6 +24,9 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 		r.log.Warn("a gNB is refused", "association", at.Association, "message", m.Kind().String(), "why", out.Refused)
 	}
 	r.announcedTo(at, &out)
+	if !d.Shared { // now: until it is answered it may hear other things, which are noted, too; and all shards are to think the same of one that sets itself up
+		r.rememberGNB(at, out.GNB)
+	}
 	a := associationOf(&at)
 	if out.SetUp && !d.Shared {
 		r.settingUp[a]++
@@ -44,9 +47,6 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 	if !ends && !out.SetUp {
 		answer()
 		return
-	}
-	if out.SetUp && !d.Shared { // all shards are to think the same of it
-		r.rememberGNB(at, out.GNB)
 	}
 	if !d.Shared && r.may() {
 		r.w.Post(at.Terminator, &link.Share{Number: d.Number})
@@ -120,11 +120,7 @@ func (r *Runner) rememberGNB(at record.Attachment, g *record.GNB) {
 	r.w.Post(at.Terminator, &link.Remember{Shard: r.shard, Epoch: r.lease.Epoch, Association: at.Association, Node: octets})
 }
 
-// answerGNB, and have its terminator remember what it is now, where that was not done before.
 func (r *Runner) answerGNB(at record.Attachment, out procedure.GNBOutput) {
-	if !out.SetUp {
-		r.rememberGNB(at, out.GNB)
-	}
 	var list []procedure.Effect
 	if out.Answer != nil {
 		list = append(list, procedure.Send{To: record.Attachment{Terminator: at.Terminator, Association: at.Association}, Message: out.Answer})

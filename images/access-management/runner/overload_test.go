@@ -1,10 +1,14 @@
 package runner
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -15,6 +19,16 @@ func (n *network) crowd(ues int) {
 		n.phone.register()
 	}
 	n.settle()
+}
+
+// dieBehind so many frames to its terminator, which arrive.
+func (h *holder) dieBehind(frames int) {
+	h.step = func(of *holder) {
+		if frames--; of == h && frames < 0 && !h.dead {
+			h.dead = true
+			h.soon = append(h.soon, h.die)
+		}
+	}
 }
 
 // More come than a shard can have strangers: gNBs are asked to refuse some, until it is over, whoever has the shard by then.
@@ -74,6 +88,37 @@ func TestOverloadIsTold(t *testing.T) {
 		looks(n, 1)
 		wants(t, n, 50)
 	})
+	for frames := range 3 {
+		t.Run(fmt.Sprintf("the holder dies behind %d frames to the terminator: in the end it is over", frames), func(t *testing.T) {
+			n, h := begin(t, 1, 8)
+			h.dieBehind(frames)
+			looks(n, 1)
+			if !h.dead {
+				t.Fatal("it has not died")
+			}
+			n.step = func(*holder) {}
+			n.hold(1)
+			looks(n, 1)
+			if list := n.phone.reductions; len(list) > 0 && list[len(list)-1] != 0 || n.nodes[gnbAt].Reduction != 0 {
+				t.Errorf("the gNB was asked for %v, its record says %d %%", list, n.nodes[gnbAt].Reduction)
+			}
+		})
+	}
+	t.Run("the gNB takes nothing just then: it is told with the next look", func(t *testing.T) {
+		n, _ := begin(t, 1, 8)
+		n.phone.full = true
+		looks(n, 1)
+		wants(t, n)
+		n.phone.full = false
+		looks(n, 1)
+		wants(t, n, 50)
+		n.phone.full = true
+		looks(n, 20)
+		wants(t, n)
+		n.phone.full = false
+		looks(n, 1)
+		wants(t, n, 0)
+	})
 	t.Run("a gNB that sets itself up anew has forgotten it, and hears it with the next look", func(t *testing.T) {
 		n, _ := begin(t, 1, 8)
 		looks(n, 1)
@@ -84,6 +129,21 @@ func TestOverloadIsTold(t *testing.T) {
 			TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
 		})
 		looks(n, 2)
+		wants(t, n, 50)
+	})
+	t.Run("a gNB that has reset hears it before SMFs have answered for its UEs: what it was asked stays noted", func(t *testing.T) {
+		n, h := registered(t)
+		h.runner.ues[record.Key(supi)].state.Record.Sessions = []record.Session{{ID: 1, DNN: "internet", SMF: "http://smf", Context: "smf/1", Up: true}}
+		n.manual = true
+		n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified})
+		n.settle()
+		if len(n.asked) == 0 {
+			t.Fatal("no SMF is asked")
+		}
+		h.runner.overload = procedure.Overload{Reduction: 50}
+		looks(n, 1)
+		n.reply()
+		looks(n, 1)
 		wants(t, n, 50)
 	})
 	t.Run("a shard tells those gNBs alone that it leads", func(t *testing.T) {

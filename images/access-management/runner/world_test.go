@@ -435,6 +435,9 @@ func octets(b byte) []byte { return bytes.Repeat([]byte{b}, 16) }
 type n2World struct{ *network }
 
 func (w n2World) Transmit(_ uint64, _ uint16, b []byte) error {
+	if w.phone.full {
+		return errors.New("it takes nothing for the moment")
+	}
 	w.soon = append(w.soon, func() { w.phone.take(b) })
 	return nil
 }
@@ -466,6 +469,7 @@ type phone struct {
 	announced       []*n2.AMFConfigurationUpdate
 	reductions      []uint8 // that it was asked for; 0: the overload is over
 	refuses         bool
+	full            bool // it takes nothing for the moment
 	ran             uint32
 	amf             n2.AMFUEID
 	key             []byte
