@@ -729,6 +729,20 @@ func (u *ue) areas(list n1.TAIs) {
 	for _, t := range list {
 		u.area = append(u.area, t.TAC)
 	}
+	if !slices.Contains(u.area, u.gnb.tac) {
+		u.w.After(time.Second, u.strays)
+	}
+}
+
+// strays: it has been handed over while it was told an area that it is not in any more (TS 24.501 5.5.1.3.2 a).
+func (u *ue) strays() {
+	switch {
+	case u.dead || u.state != registered || u.away != nil || slices.Contains(u.area, u.gnb.tac):
+	case u.doing != "":
+		u.w.After(time.Second, u.strays)
+	default:
+		u.register(n1.MobilityRegistration)
+	}
 }
 
 // has: of the UE's sessions those that the network says (TS 24.501 5.5.1.3.4).
