@@ -219,6 +219,9 @@ func (w *world) agree() error {
 		if g.amf != w.settings.Name && !w.settings.Removed { // of one that goes it hears nothing else
 			return fmt.Errorf("%s knows the AMF as %q, and it is %q", g.name(), g.amf, w.settings.Name)
 		}
+		if err := g.agreeOnLoad(); err != nil {
+			return err
+		}
 		for _, c := range g.ordered() {
 			return fmt.Errorf("%s has a connection %d of %s for ever", g.name(), c.ran, c.ue.name)
 		}

@@ -10,7 +10,8 @@
 // In a third of the worlds there are emergency services, and in a third an AMF of another set, to which UEs go and from which they come back. Who calls is not
 // refused for want of a subscription, nor where nobody need be authenticated for want of a SIM; who has emergency services alone gets their data network
 // and nothing else, until it goes or is not heard of any more. A UE is given to who shows its request, is not served here any more when it has been let go of, and in
-// the end exactly one AMF has it, with its sessions.
+// the end exactly one AMF has it, with its sessions. In a quarter shards have room for one or two strangers: gNBs are asked to refuse some of who comes, which some
+// do, and hear in the end that it is over.
 //
 //	workers.go   pods, the shards that they hold, their view of the world      world.go     puts all of it together, on package worlds
 //	ends.go      terminators, connections of workers, associations of gNBs     gnb.go       gNBs
@@ -19,5 +20,5 @@
 //	status.go    who hears of the AMF's status                                  events.go    who wants to hear what UEs do
 //	counts.go    which COUNTs were used                                         check.go     what must hold
 //	emergency.go UEs that call                                                  others.go    an AMF of another set
-//	wanted.go    who wants to reach UEs
+//	wanted.go    who wants to reach UEs                                         overload.go  gNBs that are asked to refuse UEs
 package simulation

@@ -42,7 +42,7 @@ func (w *world) emergencies() bool {
 
 // newCaller has no SIM, or one that nobody knows.
 func newCaller(w *world) *ue {
-	u := newUE(w, subscribers)
+	u := newUE(w, len(w.ues))
 	u.name, u.simless = "caller", w.also.chance(2)
 	u.supi = "imei-" + u.imei
 	u.as = u.supi

@@ -70,6 +70,7 @@ func (e *end) Transmit(id uint64, stream uint16, b []byte) error {
 	if a == nil || a.over {
 		return errGone
 	}
+	a.asks(b)
 	a.down(stream, b)
 	return nil
 }
@@ -88,6 +89,7 @@ func (e *end) Pause(id uint64, paused bool) {
 
 func (e *end) Tell(worker uint64, f link.Frame) {
 	if x := e.wires[worker]; x != nil {
+		e.tells(f)
 		x.toWorker(f)
 	}
 }
@@ -108,6 +110,7 @@ type association struct {
 	life       int
 	over       bool
 	upAt, upTo time.Time // when the last message arrives there
+	reduction  uint8     // that the gNB was asked for last
 }
 
 // streams of an association.

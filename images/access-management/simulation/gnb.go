@@ -33,6 +33,9 @@ type gnb struct {
 	ran         uint32
 	made        int // tunnels
 	conns       map[uint32]*conn
+	// reduction, in percent, is what it was asked to refuse; obeys: it does.
+	reduction uint8
+	obeys     bool
 }
 
 // conn is a UE's connection.
@@ -56,7 +59,7 @@ type conn struct {
 }
 
 func newGNB(w *world, id uint32) *gnb {
-	g := &gnb{w: w, id: id, tac: 1 + id/3, mode: mode(w.Rand.IntN(3)), conns: map[uint32]*conn{}}
+	g := &gnb{w: w, id: id, tac: 1 + id/3, mode: mode(w.Rand.IntN(3)), conns: map[uint32]*conn{}, obeys: w.crowd.chance(2)}
 	w.After(0, g.connect)
 	w.After(time.Second, g.watch)
 	return g
@@ -126,7 +129,7 @@ func (g *gnb) lost(a *association) {
 	if g.association != a {
 		return
 	}
-	g.association, g.ready = nil, false
+	g.association, g.ready, g.reduction = nil, false, 0
 	if g.mode == releases {
 		g.dropAll()
 	}
@@ -233,9 +236,9 @@ func (g *gnb) connection(u *ue) *conn {
 	return c
 }
 
-// initial message of a UE; nil: there is no core network.
+// initial message of a UE; nil: there is no core network, or it is refused.
 func (g *gnb) initial(u *ue, nas []byte, stmsi *n2.FiveGSTMSI) *conn {
-	if !g.ready {
+	if !g.ready || g.refuses(u) {
 		return nil
 	}
 	c := g.connection(u)
@@ -294,7 +297,11 @@ func (g *gnb) take(stream uint16, b []byte) {
 		}
 		g.amf = m.Name
 		g.put(&n2.AMFConfigurationUpdateAcknowledge{})
-	case *n2.NGResetAcknowledge, *n2.RANConfigurationUpdateAcknowledge, *n2.AMFStatusIndication, *n2.OverloadStart, *n2.OverloadStop:
+	case *n2.NGResetAcknowledge, *n2.RANConfigurationUpdateAcknowledge, *n2.AMFStatusIndication:
+	case *n2.OverloadStart:
+		g.overloaded(m)
+	case *n2.OverloadStop:
+		g.reduction = 0
 	case *n2.UEContextReleaseCommand:
 		if m.RAN != nil {
 			g.releaseCommand(m)
@@ -310,7 +317,7 @@ func (g *gnb) take(stream uint16, b []byte) {
 }
 
 func (g *gnb) setUpDone(m *n2.NGSetupResponse) {
-	g.ready, g.amf = true, m.Name
+	g.ready, g.amf, g.reduction = true, m.Name, 0
 	if !m.Retention {
 		g.dropAll()
 	}

@@ -42,6 +42,8 @@ var mutations = []mutation{
 	{"who watches a UE is lost where another shard takes it over", "procedure/authentication.go", "		is.Coming, is.Remnant = nil, false\n", "		is.Coming, is.Remnant, is.Watches = nil, false, nil\n", 50, "nobody has ended it", ""},
 	{"gNBs are not looked at again", "runner/announce.go", "	r.w.After(announceEvery, r.announceOn)\n", "", 400, "knows the AMF as", ""},
 	{"a gNB is taken to have heard what it was sent", "runner/announce.go", "		unsure.Told = 0\n", "		unsure.Told = told\n", 400, "knows the AMF as", ""},
+	{"what a gNB hears in a moment is not in doubt before", "runner/announce.go", "	r.asked(at, is, record.UnsureReduction)\n	r.effects", "	r.effects", 200, "and its record says", ""},
+	{"nobody looks at what gNBs were asked", "runner/announce.go", "			r.overloadTo(at)\n", "			if r.overload.Reduction > 0 {\n				r.overloadTo(at)\n			}\n", 100, "for ever", ""},
 	{"a UE that is leaving registers", "procedure/protection.go", "	return t.s.Phase == record.Leaving\n}", "	return false\n}", 200, "", ""},
 	{"a UE keeps a name that is not its", "procedure/registration.go", " || said != t.s.TMSI {", " {", 200, "", ""},
 	{"the UE that has not answered has the new name alone", "procedure/registration.go", "		t.s.OldTMSI = t.s.TMSI\n	}\n	t.s.TMSI", "		t.s.OldTMSI = 0\n	}\n	t.s.TMSI", 400, "", ""},

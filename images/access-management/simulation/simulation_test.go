@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ var (
 )
 
 // failed are seeds that showed a fault once, beside those that every run goes through. The world has changed since some of them were found, and what they
-// show now is another one.
+// show now is another one. In these there is room for all strangers, as there was when they were found.
 var failed = []uint64{
 	6,     // a store that lost writes twice within seconds had AMF UE NGAP IDs given a second time
 	17,    // a UE that registered for mobility, and of which nothing was kept, went on with a session that nobody had; a gNB was told to keep what nobody kept
@@ -64,7 +65,7 @@ var failed = []uint64{
 }
 
 func made(seed uint64) (*world, error) {
-	w, err := newWorld(seed, subscribers)
+	w, err := newWorld(seed, !slices.Contains(failed, seed))
 	if err == nil {
 		w.Most = *lines
 	}
@@ -89,7 +90,7 @@ func TestWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"registration", "service_request", "deregistration", "release", "configuration", "paging", "path_switch", "handover", "report"} {
+	for _, kind := range []string{"registration", "service_request", "deregistration", "release", "configuration", "paging", "path_switch", "handover", "report", "overload", "refused"} {
 		if ended[kind] == 0 && len(list) >= 20 {
 			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
 		}

@@ -61,6 +61,8 @@ type ue struct {
 	// later: it was told to come later.
 	later  bool
 	calmed bool
+	// wanted: it was paged, and comes for that.
+	wanted bool
 }
 
 // session that the UE has, or asks for.
@@ -219,7 +221,7 @@ func (u *ue) proved() bool { return u.tries < 0 }
 // begin a procedure: it is tried again when its timer expires.
 func (u *ue) begin(what string) int {
 	u.number++
-	u.doing, u.tries, u.later = what, max(u.tries, 0), false
+	u.doing, u.tries, u.later, u.wanted = what, max(u.tries, 0), false, false
 	return u.number
 }
 
@@ -476,6 +478,7 @@ func (u *ue) serve(how n1.ServiceType) {
 		return
 	}
 	n := u.begin("service")
+	u.wanted = how == n1.ServiceMobileTerminated
 	m := &n1.ServiceRequest{Service: how, KeySet: u.keySet(), STMSI: u.guti.STMSI(), Sessions: u.status()}
 	if u.w.Chance(2) {
 		m.UplinkData = u.status()

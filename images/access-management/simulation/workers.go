@@ -134,7 +134,7 @@ func (p *pod) Gained(l sessionstore.Lease) {
 	p.held[l.Shard] = h
 	h.runner = runner.New(runner.Config{
 		World: h.v, Log: p.w.log, Shard: n, ShardName: shardName, Lease: l, Sealer: p.w.sealer, Keys: watchedKeys{c: p.w.counts, v: h.v},
-		Writer: p.w.Rand.Uint64(), Cached: 1 + p.w.Rand.IntN(6),
+		Writer: p.w.Rand.Uint64(), Cached: 1 + p.w.Rand.IntN(6), Strangers: p.w.strangers,
 	})
 	h.runner.Start()
 	p.post(&link.Holds{Shard: n, Epoch: l.Epoch})

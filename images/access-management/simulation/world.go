@@ -20,7 +20,7 @@ const (
 	kind   = 6 * time.Minute
 )
 
-// subscribers in a world.
+// subscribers in a world, or some more where they are to be too many.
 const subscribers = 4
 
 const plmnText, amfSet, amfRegion, amfPointer = "20893", 1, 1, 1
@@ -56,6 +56,9 @@ type world struct {
 	// others is another AMF set; nil: there is none. also has what happens by chance with that and in emergencies, so that worlds without are as they were before.
 	others *others
 	also   dice
+	// strangers that a shard has room for; 0: for all. crowd has what happens by chance with that.
+	strangers int
+	crowd     dice
 	// sos: there are emergency services, where the settings do not say otherwise, as they did last at without. caller is who has nothing else; nil: nobody.
 	sos     *procedure.Emergency
 	without time.Time
@@ -85,7 +88,8 @@ type waiter struct {
 	over bool
 }
 
-func newWorld(seed uint64, ues int) (*world, error) {
+// newWorld of a seed; crowds: in some more UEs come than a shard has room for.
+func newWorld(seed uint64, crowds bool) (*world, error) {
 	w := &world{
 		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true,
 		records: map[string]*record.UE{}, named: map[string]string{}, contexts: map[string]bool{}, waiting: map[procedure.Token]*waiter{},
@@ -93,7 +97,11 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
 	w.store = worlds.NewStore(w.Clock, w.written)
 	w.counts = newCounts(w)
-	w.also = dice{rand.New(rand.NewPCG(seed, 2))}
+	w.also, w.crowd = dice{rand.New(rand.NewPCG(seed, 2))}, dice{rand.New(rand.NewPCG(seed, 3))}
+	ues := subscribers
+	if crowds && w.crowd.chance(4) {
+		w.strangers, ues = 1+w.crowd.IntN(2), ues+w.crowd.IntN(5)
+	}
 	var err error
 	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
 		return nil, err

@@ -1,0 +1,93 @@
+package simulation
+
+import (
+	"fmt"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// In some worlds a shard has room for one or two strangers: gNBs are asked to refuse some of the UEs that come, until it is over (TS 38.413 8.7.7, 8.7.8). Some gNBs
+// do, others let all in. Whoever dies meanwhile, the record of a gNB says what it was asked last, or that nobody knows; when all is quiet nobody refuses anybody.
+
+// overloaded is the AMF, or asks for another share.
+func (g *gnb) overloaded(m *n2.OverloadStart) {
+	if m.Reduction == 0 || m.Reduction > 90 || m.Reduction%10 != 0 || m.Action != n2.OverloadRejectSignalling {
+		g.w.Fail("%s is asked to refuse %d %%, action %d", g.name(), m.Reduction, m.Action)
+	}
+	g.w.Note("%s is to refuse %d %%, and obeys %v", g.name(), m.Reduction, g.obeys)
+	g.w.Ended["overload"]++
+	g.reduction = m.Reduction
+}
+
+// refuses a UE that may be refused: who calls for help, or was paged, may not (TS 38.413 9.3.1.105).
+func (g *gnb) refuses(u *ue) bool {
+	if g.reduction == 0 || !g.obeys || u.emergency || u.doing == "registration emergency" || u.wanted || g.w.crowd.IntN(100) >= int(g.reduction) {
+		return false
+	}
+	g.w.Note("%s refuses %s", g.name(), u.name)
+	g.w.Ended["refused"]++
+	return true
+}
+
+// asks notes what a gNB is asked: before it may have heard that, its record is to say that nobody knows.
+func (a *association) asks(b []byte) {
+	if a.w.strangers == 0 {
+		return
+	}
+	m, fault := n2.Read(b)
+	if fault != nil {
+		return // sent has looked
+	}
+	switch m := m.(type) {
+	case *n2.OverloadStart:
+		a.reduction = m.Reduction
+	case *n2.OverloadStop:
+		a.reduction = 0
+	case *n2.NGSetupResponse:
+		a.reduction = 0
+	}
+}
+
+// tells a worker what is remembered of a gNB.
+func (e *end) tells(f link.Frame) {
+	switch f := f.(type) {
+	case *link.Node:
+		e.remembers(f.Association, f.Node)
+	case *link.Opened:
+		if !f.Last {
+			e.remembers(f.Association, f.Node)
+		}
+	}
+}
+
+func (e *end) remembers(association uint64, octets []byte) {
+	a := e.associations[association]
+	if a == nil || a.over || octets == nil || e.w.strangers == 0 {
+		return
+	}
+	g, err := record.DecodeGNB(octets)
+	if err != nil {
+		e.w.Fail("a gNB: %v", err)
+		return
+	}
+	if g.Reduction != a.reduction && g.Reduction != record.UnsureReduction {
+		e.w.Fail("%s was asked to refuse %d %%, and its record says %d %%", a.gnb.name(), a.reduction, g.Reduction)
+	}
+}
+
+// agreeOnLoad: it is over, and everybody knows.
+func (g *gnb) agreeOnLoad() error {
+	if g.reduction != 0 {
+		return fmt.Errorf("%s refuses %d %% for ever", g.name(), g.reduction)
+	}
+	for _, p := range g.w.pods {
+		if a := g.association; a != nil && p.Alive {
+			if x := p.nodes[nodeKey(a.end.name(), a.id)]; x != nil && x.Reduction != 0 {
+				return fmt.Errorf("%s knows of %s that it is to refuse %d %%", p.Name, g.name(), x.Reduction)
+			}
+		}
+	}
+	return nil
+}
