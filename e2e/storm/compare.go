@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
@@ -49,7 +48,7 @@ func Compare(ctx context.Context, k *cluster.Cluster, c Comparison, out io.Write
 	if err != nil {
 		return err
 	}
-	supi, err := k.Run(ctx, "get", "subscriber", subscriber, "-o", "jsonpath={.spec.supi}")
+	supi, err := phone(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -67,7 +66,7 @@ func Compare(ctx context.Context, k *cluster.Cluster, c Comparison, out io.Write
 			if err := k.Serve(ctx, serving, "slice/"+slice); err != nil {
 				return fmt.Errorf("%s, %s: %w", serving.Plane, serving.Layout, err)
 			}
-			if _, err := k.WaitAttached(ctx, strings.TrimSpace(supi), 3*time.Minute); err != nil {
+			if _, err := k.WaitAttached(ctx, supi, 3*time.Minute); err != nil {
 				return err
 			}
 			if c.Starts > 0 {

@@ -24,7 +24,7 @@ func Start(ctx context.Context, k *cluster.Cluster, times int, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	supi, err := k.Run(ctx, "get", "subscriber", subscriber, "-o", "jsonpath={.spec.supi}")
+	supi, err := phone(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func Start(ctx context.Context, k *cluster.Cluster, times int, out io.Writer) er
 	}
 	began := time.Now()
 	var started []control.Started
-	if err := k.RAN(ctx, &started, "start", "-ue", strings.TrimSpace(supi), "-to", cluster.DataNetwork, "-count", fmt.Sprint(times)); err != nil {
+	if err := k.RAN(ctx, &started, "start", "-ue", supi, "-to", cluster.DataNetwork, "-count", fmt.Sprint(times)); err != nil {
 		return err
 	}
 	took := time.Since(began)
@@ -47,6 +47,12 @@ func Start(ctx context.Context, k *cluster.Cluster, times int, out io.Writer) er
 		cpu[name] = u.CPU - before[name].CPU
 	}
 	return startLines(out, s.layout, started, took, cpu)
+}
+
+// phone is the SUPI of that of `make up`.
+func phone(ctx context.Context, k *cluster.Cluster) (string, error) {
+	supi, err := k.Run(ctx, "get", "subscriber", subscriber, "-o", "jsonpath={.spec.supi}")
+	return strings.TrimSpace(supi), err
 }
 
 // startLines of what the phone says: each from its being switched on.
