@@ -1,14 +1,12 @@
 package record
 
 import (
-	"bytes"
 	"compress/flate"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 
+	"core5g.dev/core5g/images/deflated"
 	"core5g.dev/core5g/images/strictcbor"
 )
 
@@ -29,12 +27,11 @@ var encoding, decoding = strictcbor.Encoding(), strictcbor.Decoding(8, 1024, 256
 const (
 	plain    = 1536
 	resting  = 384
-	deflated = 0x01
+	marker   = 0x01
 	expanded = 1 << 16
 )
 
-// Writers and readers are used again: they have tables of 40 to 200 kB, and nothing is left in them.
-var writers, readers sync.Pool
+var packing = deflated.New(marker, flate.BestSpeed, "", expanded)
 
 // written is a UE as the store has it: one of the attachments that it has left lies where programs look for it that know of one alone.
 type written struct {
@@ -54,7 +51,7 @@ func (u *UE) Encode() ([]byte, error) {
 	if err != nil || len(b) < resting || len(b) < plain && !u.rests() {
 		return b, err
 	}
-	return deflate(b)
+	return packing.Pack(nil, b)
 }
 
 // rests: the UE is idle, and nobody is about to do anything with it.
@@ -62,53 +59,12 @@ func (u *UE) rests() bool {
 	return u.N2 == nil && len(u.Left) == 0 && u.Procedure == nil && u.Command == nil && u.Paging == nil && u.Handover == nil
 }
 
-func deflate(b []byte) ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte(deflated)
-	w, _ := writers.Get().(*flate.Writer)
-	if w == nil {
-		var err error
-		if w, err = flate.NewWriter(&out, flate.BestSpeed); err != nil {
-			return nil, err
-		}
-	} else {
-		w.Reset(&out)
-	}
-	defer writers.Put(w)
-	if _, err := w.Write(b); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-func inflate(b []byte) ([]byte, error) {
-	from := bytes.NewReader(b)
-	r, _ := readers.Get().(io.ReadCloser)
-	if r == nil {
-		r = flate.NewReader(from)
-	} else if err := r.(flate.Resetter).Reset(from, nil); err != nil {
-		return nil, err
-	}
-	defer readers.Put(r)
-	out, err := io.ReadAll(io.LimitReader(r, expanded+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(out) > expanded:
-		return nil, errors.New("it is larger than a record can be")
-	}
-	return out, nil
-}
-
 // Decode reads a UE. Its error names nothing of the content.
 func Decode(b []byte) (*UE, error) {
 	var in written
-	if len(b) > 0 && b[0] == deflated {
+	if packing.Is(b) {
 		var err error
-		if b, err = inflate(b[1:]); err != nil {
+		if b, err = packing.Unpack(b); err != nil {
 			return nil, fmt.Errorf("the record cannot be read: %w", err)
 		}
 	}

@@ -289,7 +289,7 @@ func TestRecordsAtRest(t *testing.T) {
 			if !bytes.Equal(b, first) {
 				t.Errorf("%s: it is written in two ways", name)
 			}
-			if rests := b[0] == deflated; rests != c.rests || rests && len(b) > len(whole)*4/5 {
+			if rests := b[0] == marker; rests != c.rests || rests && len(b) > len(whole)*4/5 {
 				t.Errorf("%s: it is deflated: %t, %d octets of %d", name, rests, len(b), len(whole))
 			}
 			got, err := Decode(b)
@@ -319,14 +319,14 @@ func BenchmarkRecords(b *testing.B) {
 
 // What grows beyond all bounds is not read to its end.
 func TestInflated(t *testing.T) {
-	b, err := deflate(make([]byte, expanded+1))
+	b, err := packing.Pack(nil, make([]byte, expanded+1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Decode(b); err == nil {
 		t.Error("a record that grows to 64 KiB was read")
 	}
-	if _, err := Decode([]byte{deflated, 0xff}); err == nil {
+	if _, err := Decode([]byte{marker, 0xff}); err == nil {
 		t.Error("octets that cannot be inflated were read")
 	}
 }

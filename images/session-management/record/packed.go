@@ -1,13 +1,10 @@
 package record
 
 import (
-	"bytes"
 	"compress/flate"
-	"errors"
 	"fmt"
-	"io"
-	"sync"
 
+	"core5g.dev/core5g/images/deflated"
 	"core5g.dev/core5g/images/nf/sessionstore"
 )
 
@@ -26,8 +23,6 @@ const mostUnpacked = 1 << 15
 // packedAs1 is DEFLATE with the dictionary of that number, which is never another one.
 const packedAs1 = 1
 
-var errPacked = errors.New("the record cannot be read: it is packed otherwise than this program knows")
-
 // dictionary is what records have in common: DEFLATE finds its strings as if they stood before each. The last are the cheapest.
 const dictionary = "RES_ALLO_FAIL" + "PccRuleId-" + ".core5g.svc.cluster.local" + "amfset.5gc.mnc00.mcc" + ".region" +
 	"https://core5g-amf:8000/namf-callback/v1/smContextStatus/imsi-" +
@@ -38,27 +33,15 @@ const dictionary = "RES_ALLO_FAIL" + "PccRuleId-" + ".core5g.svc.cluster.local" 
 	"\x04\xf5\x05\xf5\x06\x1a\x00\x0f\x42\x40\x07\x1a\x00\x0f\x42\x40\x08\x1a\x3b\x9a\xca\x00\x09\x1a\x3b\x9a\xca\x00" + // rates and ARP of a flow
 	"\x0a\xf5\x0b\xf5\x0c\xf5\x0d\x03\x0e\x1a\x0f\xf5\x10\x03\x11\xa3\x00\x1a\x01\xf5\x02\xf5" + "\xb0\x00\x02\x01\x01\x02"
 
-var packers = sync.Pool{New: func() any {
-	w, err := flate.NewWriterDict(nil, flate.BestCompression, []byte(dictionary))
-	if err != nil {
-		panic(err) // the level is a constant of flate's
-	}
-	return w
-}}
+var packing = deflated.New(packedAs1, flate.BestCompression, dictionary, mostUnpacked)
 
 // pack a record that is too large; one that cannot be packed stays as it is, and the store says that it is too large.
 func pack(b []byte) ([]byte, error) {
-	w := packers.Get().(*flate.Writer)
-	defer packers.Put(w)
-	out := bytes.NewBuffer(append(make([]byte, 0, most), packedAs1))
-	w.Reset(out)
-	if _, err := w.Write(b); err != nil {
-		return nil, fmt.Errorf("packing a record: %w", err)
+	packed, err := packing.Pack(make([]byte, 0, most), b)
+	if err != nil {
+		return nil, fmt.Errorf("the record cannot be written: %w", err)
 	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("packing a record: %w", err)
-	}
-	return encoding.Marshal(out.Bytes())
+	return encoding.Marshal(packed)
 }
 
 // Roomy says whether the store takes the record, and has room for what makes it larger. How large a packed one is depends on what is in it, and not on how
@@ -74,28 +57,15 @@ func (s *Session) Roomy() bool {
 // isPacked: a record that is not is a map.
 func isPacked(b []byte) bool { return len(b) > 0 && b[0]>>5 == 2 }
 
-var unpackers = sync.Pool{New: func() any { return flate.NewReader(nil) }}
-
 // unpack what pack has made.
 func unpack(b []byte) ([]byte, error) {
 	var packed []byte
-	if err := decoding.Unmarshal(b, &packed); err != nil {
+	err := decoding.Unmarshal(b, &packed)
+	if err == nil {
+		b, err = packing.Unpack(packed)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the record cannot be read: %w", err)
 	}
-	if len(packed) == 0 || packed[0] != packedAs1 {
-		return nil, errPacked
-	}
-	r := unpackers.Get().(io.ReadCloser)
-	defer unpackers.Put(r)
-	if err := r.(flate.Resetter).Reset(bytes.NewReader(packed[1:]), []byte(dictionary)); err != nil {
-		return nil, fmt.Errorf("the record cannot be read: %w", err)
-	}
-	out, err := io.ReadAll(io.LimitReader(r, mostUnpacked+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the record cannot be read: %w", err)
-	case len(out) > mostUnpacked:
-		return nil, fmt.Errorf("the record cannot be read: unpacked it has more than %d octets", mostUnpacked)
-	}
-	return out, nil
+	return b, nil
 }

@@ -7,12 +7,9 @@ package records
 // a number never change, since nothing that was written with them could be read any more; others get another number, which a version reads before one writes it.
 
 import (
-	"bytes"
 	"compress/flate"
-	"errors"
-	"fmt"
-	"io"
-	"sync"
+
+	"core5g.dev/core5g/images/deflated"
 )
 
 const (
@@ -33,57 +30,24 @@ const words = `"emergencyRegistrationInd":true,"backupAmfInfo":[{"backupAmf":"",
 	`"guami":{"amfId":"","plmnId":{"mcc":"","mnc":"01"}},"imsVoPs":"HOMOGENEOUS_NON_SUPPORT","initialRegistrationInd":true,"pei":"imeisv-","ratType":"NR",` +
 	`"registrationTime":"2026-11-"},"snssais":[{"sst":1,"sd":"000001"}]}}}`
 
-// packer deflates and inflates. It is safe for concurrent use: what it needs, 0.8 MB a writer, is used again.
-type packer struct{ writers, readers sync.Pool }
+var packing = deflated.New(packedOnce, flate.DefaultCompression, words, MaxValue)
 
 // pack a record, where that is worth it.
-func (p *packer) pack(value []byte) []byte {
+func pack(value []byte) []byte {
 	if len(value) < worthIt {
 		return value
 	}
-	var out bytes.Buffer
-	out.WriteByte(packedOnce)
-	w, _ := p.writers.Get().(*flate.Writer)
-	if w == nil {
-		var err error
-		if w, err = flate.NewWriterDict(&out, flate.DefaultCompression, []byte(words)); err != nil {
-			return value // of a level that there is not
-		}
-	} else {
-		w.Reset(&out) // with the same words
-	}
-	defer p.writers.Put(w)
-	if _, err := w.Write(value); err != nil {
-		return value // of a buffer, which takes all
-	}
-	if err := w.Close(); err != nil || out.Len() >= len(value) {
+	packed, err := packing.Pack(nil, value)
+	if err != nil || len(packed) >= len(value) {
 		return value
 	}
-	return out.Bytes()
+	return packed
 }
 
 // unpack a record as it is in the store. Its error names nothing of the content.
-func (p *packer) unpack(kept []byte) ([]byte, error) {
+func unpack(kept []byte) ([]byte, error) {
 	if len(kept) == 0 || kept[0] >= ' ' {
 		return kept, nil
 	}
-	if kept[0] != packedOnce {
-		return nil, fmt.Errorf("it is of a program that is too new: %d", kept[0])
-	}
-	from := bytes.NewReader(kept[1:])
-	r, _ := p.readers.Get().(io.ReadCloser)
-	if r == nil {
-		r = flate.NewReaderDict(from, []byte(words))
-	} else if err := r.(flate.Resetter).Reset(from, []byte(words)); err != nil {
-		return nil, err
-	}
-	defer p.readers.Put(r)
-	value, err := io.ReadAll(io.LimitReader(r, MaxValue+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(value) > MaxValue:
-		return nil, errors.New("it is larger than a record can be")
-	}
-	return value, nil
+	return packing.Unpack(kept)
 }

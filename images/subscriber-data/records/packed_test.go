@@ -35,13 +35,12 @@ func TestPackedRecords(t *testing.T) {
 		"one that is short is kept as is": {`{"last":1,"dif":7}`, 18},
 		"one of which nothing is known":   {"{" + string(random), 401},
 	} {
-		var p packer
 		for range 3 { // by writers and readers that were used before, too
-			kept := p.pack([]byte(c.value))
+			kept := pack([]byte(c.value))
 			if len(kept) > c.most {
 				t.Errorf("%s: it takes %d octets, want %d at most", name, len(kept), c.most)
 			}
-			if value, err := p.unpack(kept); err != nil || string(value) != c.value {
+			if value, err := unpack(kept); err != nil || string(value) != c.value {
 				t.Errorf("%s: %v, it is read as %q", name, err, value)
 			}
 		}
@@ -68,8 +67,7 @@ func TestRecordsOfProgramsBefore(t *testing.T) {
 
 // What no program of this version has written is as none, and is said.
 func TestPackedRecordsThatCannotBeRead(t *testing.T) {
-	var p packer
-	whole := p.pack([]byte(servedOnce))
+	whole := pack([]byte(servedOnce))
 	var large bytes.Buffer
 	large.WriteByte(packedOnce)
 	w, err := flate.NewWriterDict(&large, flate.BestCompression, []byte(words))
@@ -102,24 +100,22 @@ func TestPackedRecordsThatCannotBeRead(t *testing.T) {
 
 // Whatever comes, what is packed is read as it was, and what is not is no reason to die.
 func FuzzPacked(f *testing.F) {
-	var p packer
 	f.Add([]byte(servedOnce))
-	f.Add(p.pack([]byte(servedOnce)))
+	f.Add(pack([]byte(servedOnce)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, _ = p.unpack(b)
+		_, _ = unpack(b)
 		if len(b) > MaxValue || len(b) > 0 && b[0] < ' ' {
 			return // no JSON
 		}
-		if value, err := p.unpack(p.pack(b)); err != nil || !bytes.Equal(value, b) {
+		if value, err := unpack(pack(b)); err != nil || !bytes.Equal(value, b) {
 			t.Fatalf("%v: %x", err, value)
 		}
 	})
 }
 
 func BenchmarkPacked(b *testing.B) {
-	var p packer
 	for b.Loop() {
-		p.pack([]byte(servedOnce))
+		pack([]byte(servedOnce))
 	}
 }
 

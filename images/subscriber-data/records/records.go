@@ -51,7 +51,6 @@ type Records struct {
 
 	store  sessionstore.Store
 	sealer Sealer
-	packer packer
 	seat   *seat
 	writer uint64
 	count  atomic.Uint64
@@ -117,7 +116,7 @@ func (r *Records) read(ctx context.Context, key string) (seen, error) {
 	}
 	value, err := r.sealer.Open(key, found.Value)
 	if err == nil {
-		if value, err = r.packer.unpack(value); err != nil {
+		if value, err = unpack(value); err != nil {
 			err = fmt.Errorf("%w: %s: %w", sessionstore.ErrUnreadable, key, err)
 		}
 	}
@@ -211,7 +210,7 @@ func (r *Records) commit(ctx context.Context, key string, was sessionstore.Revis
 		JoinGroups: becomes.Join, LeaveGroups: becomes.Leave,
 	}
 	if becomes.Value != nil {
-		c.Value = r.sealer.Seal(key, r.packer.pack(becomes.Value))
+		c.Value = r.sealer.Seal(key, pack(becomes.Value))
 	}
 	for {
 		lease, err := r.seat.lease(ctx)
