@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,7 @@ type Agent struct {
 	reporters   *crews // report to CP functions
 	traffic     *traffic
 	groups      groups
+	load        load
 	underWay    underWay
 	restoration restoration
 	redundancy  Redundancy                    // nil: there is no standby
@@ -130,6 +132,8 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		traffic:      newTraffic(w.Now()),
 		underWay:     underWay{machine: w.Machine, names: map[store.CPName]chan struct{}{}},
 	}
+	a.load.looked = w.Now()
+	a.load.waits.least.Store(math.MaxInt64)
 	a.predefined, _ = cfg.Predefined() // Parse has refused what cannot be read
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.measurers = newCrew(measuring, w.Go, a.measureJob)

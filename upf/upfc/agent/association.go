@@ -24,6 +24,7 @@ type association struct {
 	failed time.Time          // since when it does not answer; zero while it does
 	moved  chan struct{}      // closed when it moves
 	era    uint64             // a number of its own each time that the CP function's sessions are dropped
+	heard  heard
 }
 
 func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE, error) {
@@ -44,7 +45,7 @@ func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE
 	if full {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many associations as there can be"}
 	}
-	as := &association{Association: state.Association{Node: node, From: m.From, Recovery: recovery, Created: a.world.Now().Unix()}}
+	as := &association{Association: a.associationOf(m, node, m.From, recovery)}
 	if err := a.sawRestoration(m, node); err != nil {
 		return nil, err
 	}
@@ -78,6 +79,7 @@ func (a *Agent) associated(ctx context.Context, as *association, retain bool) (r
 		as.era = a.eras
 	}
 	a.associations[node] = as
+	a.countListenersLocked()
 	a.watch(as)
 	a.mu.Unlock()
 
@@ -113,6 +115,7 @@ func (a *Agent) associationUpdate(m *pfcp.Message) ([]*ie.IE, error) {
 		return nil, err
 	}
 	a.move(node, m.From)
+	a.updated(m, as)
 	ies := []*ie.IE{a.features()}
 	page, err := a.list(m, node, ies...)
 	if err != nil {
@@ -171,6 +174,7 @@ func (a *Agent) release(ctx context.Context, node string, meant *association, re
 	}
 	if as != nil {
 		delete(a.associations, node)
+		a.countListenersLocked()
 		delete(a.pfds, node)
 		if as.stop != nil {
 			as.stop()
@@ -269,24 +273,27 @@ func (a *Agent) Heartbeat(m *pfcp.Message) *pfcp.Answer {
 	return &pfcp.Answer{IEs: []*ie.IE{a.recoveryIE()}}
 }
 
-// senderLocked finds the association whose requests come from an address, by address and port
-// first: several CP functions can be behind one address.
+// senderLocked finds the association whose requests come from an address: by address and port where it has moved to, then by those where it
+// was set up from, for several CP functions can be behind one address.
 func (a *Agent) senderLocked(from netip.AddrPort) *association {
-	var byAddr *association
+	var there, byAddr *association
 	n := 0
 	for _, as := range a.associations {
-		if as.From == from {
+		switch {
+		case as.Moved == from:
 			return as
+		case as.From == from && !as.Moved.IsValid():
+			there = as
 		}
 		if as.isFrom(from.Addr()) {
 			byAddr = as
 			n++
 		}
 	}
-	if n == 1 {
+	if there == nil && n == 1 {
 		return byAddr
 	}
-	return nil
+	return there
 }
 
 func (a *Agent) sawRecovery(as *association, recovery uint32) {

@@ -56,13 +56,13 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 
 // notifyOnce reports without the session's lock, which the caller has: it is taken again however this ends, a death of the machine included.
 func (a *Agent) notifyOnce(s *session, group []*ie.IE) (answer *pfcp.Message, serving bool, err error) {
-	to, seid, up, moved := a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.movedOf(s.Node)
+	node, to, seid, up, moved := s.Node, a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.movedOf(s.Node)
 	s.Mu.Unlock()
 	defer s.Mu.Lock()
 	if !a.isServing() {
 		return nil, false, nil
 	}
-	answer, err = a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
+	answer, err = a.report(node, to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
 	if err != nil && !errors.Is(err, errForgotten) {
 		a.world.Wait(retryAfter, a.stopping.Done(), moved)
 	}

@@ -19,6 +19,7 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	var seid uint64 // the CP function's
 	var err error
 	node := false // the answer names our Node ID
+	a.begun(m)
 	switch m.Type {
 	case message.MsgTypeAssociationSetupRequest:
 		node = true
@@ -58,6 +59,7 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	}
 	if err == nil {
 		answer.IEs = append(append(answer.IEs, ie.NewCause(ie.CauseRequestAccepted)), ies...)
+		a.sayLoad(m, answer)
 		return answer
 	}
 	var r *pfcp.Reject
@@ -66,16 +68,26 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	}
 	a.log.Warn("request rejected", "message", pfcp.TypeName(m.Type), "from", m.From, "seid", hex(m.SEID), "cause", pfcp.CauseName(r.Cause), "offendingIE", r.Offending, "reason", r.Error())
 	answer.IEs = append(answer.IEs, r.IEs()...)
+	a.sayLoad(m, answer)
 	return answer
+}
+
+// sayLoad tells who asks for something of a session what he is to hear of load and overload.
+func (a *Agent) sayLoad(m *pfcp.Message, answer *pfcp.Answer) {
+	if forSession(m) {
+		answer.IEs = a.loadTo(m.From, answer.IEs)
+	}
 }
 
 // Congested refuses a request that there is no room for.
 func (a *Agent) Congested(m *pfcp.Message) *pfcp.Answer {
+	a.noRoom()
 	answer := &pfcp.Answer{}
 	if m.Type == message.MsgTypeSessionEstablishmentRequest {
 		answer.IEs = append(answer.IEs, a.nodeID())
 	}
 	answer.IEs = append(answer.IEs, ie.NewCause(ie.CausePFCPEntityInCongestion))
+	a.sayLoad(m, answer)
 	return answer
 }
 

@@ -27,6 +27,9 @@ type Status struct {
 	Workers      []abi.WorkerStats `json:"-"`
 	TSCHz        uint64            `json:"-"`
 	RulesOctets  uint64            `json:"rulesOctets"` // of compiled rules in upf-u
+	// Load Metric and Overload Reduction Metric, in percent, as CP functions are told that want to hear them.
+	Load      uint8 `json:"loadPercent"`
+	Reduction uint8 `json:"overloadReductionPercent"`
 	// Topology is where upf-u is; nil while it is not connected.
 	Topology *topology.Topology `json:"-"`
 	// Networks are the network instances of N6; nil while upf-u is not connected.
@@ -84,10 +87,10 @@ type SessionDetail struct {
 
 // Status reports on the agent; workers only while upf-u is connected.
 func (a *Agent) Status() Status {
-	standby := a.standbyStatus()
+	standby, words := a.standbyStatus(), a.look()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.Sessions(), Associations: []AssociationInfo{}, Standby: standby}
+	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.Sessions(), Associations: []AssociationInfo{}, Standby: standby, Load: words.load, Reduction: words.reduction}
 	if conn := a.usableLocked(); conn != nil {
 		st.Connected = true
 		st.Networks = a.networks()

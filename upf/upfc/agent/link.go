@@ -355,6 +355,7 @@ func (a *Agent) adoptMeta(meta *state.Meta) {
 	for _, as := range meta.Associations {
 		a.associations[as.Node] = &association{Association: as, over: make(chan struct{}), moved: make(chan struct{})}
 	}
+	a.countListenersLocked()
 	a.adoptPFDs(meta.PFDs)
 	a.groups.adopt(meta.Groups)
 	a.restoration.begin(a.recovery.Add(a.cfg.PFCP.RestorationWait), meta.Restorers, len(meta.Associations) > 0)

@@ -218,10 +218,10 @@ func (a *Agent) deliverLocked(s *session) (forgotten bool) {
 	for !s.Gone && len(s.Outbox) > 0 {
 		n := min(len(s.Outbox), reportsPerMessage)
 		ies := s.reportIEs(s.Outbox[:n])
-		to, seid := a.ofSession(s.Node, s.CPAddr), s.CPSEID
+		node, to, seid := s.Node, a.ofSession(s.Node, s.CPAddr), s.CPSEID
 		s.inFlight = n
 		s.Mu.Unlock()
-		answer, err := a.report(to, seid, "usage", ies...)
+		answer, err := a.report(node, to, seid, "usage", ies...)
 		s.Mu.Lock()
 		s.inFlight = 0
 		if errors.Is(err, errForgotten) {
@@ -330,6 +330,7 @@ func (s *session) application(urr uint32) string {
 
 // lastReports are those of a session that is gone.
 type lastReports struct {
+	node     string
 	to       pfcp.Destination
 	seid     uint64 // the CP function's
 	requests [][]*ie.IE
@@ -337,7 +338,7 @@ type lastReports struct {
 
 // deliverLast has delivered what did not fit the answer that ended a session.
 func (a *Agent) deliverLast(s *session, reports []usage.Report) {
-	l := &lastReports{to: a.ofSession(s.Node, s.CPAddr), seid: s.CPSEID}
+	l := &lastReports{node: s.Node, to: a.ofSession(s.Node, s.CPAddr), seid: s.CPSEID}
 	for part := range slices.Chunk(reports, reportsPerMessage) {
 		l.requests = append(l.requests, s.reportIEs(part))
 	}
@@ -348,7 +349,7 @@ func (a *Agent) deliverLast(s *session, reports []usage.Report) {
 
 func (a *Agent) reportLast(l *lastReports) {
 	for _, ies := range l.requests {
-		if _, err := a.report(l.to, l.seid, "usage", ies...); err != nil {
+		if _, err := a.report(l.node, l.to, l.seid, "usage", ies...); err != nil {
 			return
 		}
 	}
@@ -370,13 +371,13 @@ func (a *Agent) put(s *session, next *state.Session) {
 	}
 }
 
-// report sends a Session Report Request; no error when the CP function has it, whatever it thinks of
+// report sends a Session Report Request to a node; no error when the CP function has it, whatever it thinks of
 // it, unless that it knows no such session.
-func (a *Agent) report(to pfcp.Destination, seid uint64, kind string, ies ...*ie.IE) (*pfcp.Message, error) {
+func (a *Agent) report(node string, to pfcp.Destination, seid uint64, kind string, ies ...*ie.IE) (*pfcp.Message, error) {
 	if !a.settled(a.stopping) {
 		return nil, context.Canceled
 	}
-	answer, err := a.server.Request(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies...)
+	answer, err := a.server.Request(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, a.loadToNode(node, ies)...)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
 			a.log.Warn("report not acknowledged", "kind", kind, "to", to(false), "cpSEID", hex(seid), "err", err)
@@ -481,12 +482,12 @@ func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
 	if s == nil {
 		return
 	}
-	to, seid, up := a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID
+	node, to, seid, up := s.Node, a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID
 	s.unlock()
 	if !a.isServing() {
 		return
 	}
-	answer, err := a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
+	answer, err := a.report(node, to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
 		ie.NewErrorIndicationReport(remoteFTEID(f)))
 	if err != nil {
 		a.dropForgotten(up, err)

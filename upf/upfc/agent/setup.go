@@ -13,7 +13,6 @@ import (
 
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/pfcp"
-	"core5g.dev/core5g/upf/upfc/state"
 )
 
 // The association procedures that the UP function begins (TS 29.244 6.2.6.3, 6.2.7.3): setting one
@@ -71,7 +70,9 @@ func (a *Agent) setUp(ctx context.Context, p config.Peer) error {
 	if err != nil {
 		return err
 	}
-	a.associated(ctx, &association{Association: state.Association{Node: node, From: to, Recovery: recovery, Created: a.world.Now().Unix(), Peer: true}}, true)
+	as := &association{Association: a.associationOf(answer, node, to, recovery)}
+	as.Peer = true
+	a.associated(ctx, as, true)
 	return nil
 }
 

@@ -180,6 +180,10 @@ var readings = []reading{
 				e(float64(t.Limit), t.Name)
 			}
 		}},
+	{Family{"upf_load_percent", gauge, "The PFCP Load Metric, of which CP functions are told that have said LOAD: the fullest of sessions, slot pairs and workers' cycles.", nil, ""}, false,
+		func(s *scrape, e emit) { e(float64(s.Load)) }},
+	{Family{"upf_overload_reduction_percent", gauge, "The PFCP Overload Reduction Metric: the share of their requests that CP functions which have said OVRL are asked to leave out; 0: none.", nil, ""}, false,
+		func(s *scrape, e emit) { e(float64(s.Reduction)) }},
 	{Family{"upf_dataplane_connected", gauge, "1 while upf-u is connected and has all sessions.", nil, ""}, false,
 		func(s *scrape, e emit) {
 			if s.Connected {

@@ -60,7 +60,7 @@ func full() *source {
 	lost := agent.GroupDrops{Group: state.Group{Node: "10.96.0.7", NetworkInstance: "internet"}}
 	lost.Drops.Reason[abi.DropGateClosed] = 7
 	return &source{agent.Status{
-		Sessions: 3, RulesOctets: 576, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
+		Sessions: 3, RulesOctets: 576, Load: 35, Reduction: 20, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
 		Associations: []agent.AssociationInfo{{Node: "a", Sessions: 2}, {Node: "b", Failed: &failed}}, Topology: twoCells(), Groups: []agent.GroupDrops{lost}, Networks: networks.List{"", "ims"}, Missed: [abi.Ports]uint64{abi.PortN3: 11},
 		Standby: &agent.StandbyStatus{Epoch: 7, InSync: true, Behind: 2, Octets: 900, Snapshots: 3, Struck: 1},
 	}}
@@ -109,6 +109,8 @@ func TestValues(t *testing.T) {
 		`upf_gtpu_peers{path="down"} 0`,
 		`upf_table_entries{table="sessions"} 3`,
 		`upf_table_limit{table="slot_pairs"} 200`,
+		"upf_load_percent 35",
+		"upf_overload_reduction_percent 20",
 		"upf_dataplane_connected 1",
 		"upf_rules_bytes 576",
 		"upf_recovery_timestamp_seconds 1.8e+09",

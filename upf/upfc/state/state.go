@@ -95,6 +95,8 @@ type Association struct {
 	Created  int64          // Unix seconds
 	Peer     bool           // of pfcp.peers: it was set up by us
 	Moved    netip.AddrPort // where its last Association Update said that our requests are to go
+	// Load and Overload: it wants to hear of ours (CP Function Features LOAD, OVRL).
+	Load, Overload bool
 }
 
 // doneFor is how long a repeated request is still the same one: longer than peers repeat it.
@@ -157,9 +159,11 @@ func meta(c *coder, m *Meta) {
 		c.addr(&a.Source)
 		number(c, &a.Recovery)
 		signed(c, &a.Created)
-		c.flags(&a.Peer)
 		if c.since(5) {
+			c.flags(&a.Peer, &a.Load, &a.Overload)
 			c.addrPort(&a.Moved)
+		} else {
+			c.flags(&a.Peer)
 		}
 	})
 	list(c, &m.PFDs, func(c *coder, p *PFD) {

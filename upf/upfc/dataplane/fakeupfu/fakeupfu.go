@@ -866,6 +866,13 @@ func (u *UPFU) Drop(group uint16, reason int) {
 	atomic.AddUint64(&d.Reason[reason], 1)
 }
 
+// Work has its worker spend cycles.
+func (u *UPFU) Work(busy, idle uint64) {
+	w := (*abi.WorkerStats)(unsafe.Pointer(&u.mem[u.layout.workersAt]))
+	atomic.AddUint64(&w.CyclesBusy, busy)
+	atomic.AddUint64(&w.CyclesIdle, idle)
+}
+
 // Echoes lists the Echo Requests that were to be sent.
 func (u *UPFU) Echoes() []abi.Echo {
 	u.mu.Lock()
