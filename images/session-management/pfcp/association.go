@@ -70,7 +70,7 @@ func (e *Endpoint) meet(u *unit) {
 }
 
 func (e *Endpoint) update(u *unit) {
-	ies := append([]*ie.IE{e.node(u), ie.NewCPFunctionFeatures(0)}, e.cfg.Association(u.NodeID)...)
+	ies := append([]*ie.IE{e.node(u), cpFeatures()}, e.cfg.Association(u.NodeID)...)
 	u.current = e.ask(u, message.MsgTypeAssociationUpdateRequest, ies, func(m *wire.Message, err error) {
 		u.current = nil
 		if err == nil {
@@ -118,7 +118,7 @@ func (e *Endpoint) verify(u *unit) {
 
 func (e *Endpoint) setUp(u *unit) {
 	ies := []*ie.IE{
-		e.node(u), e.cfg.Recovery.element(), ie.NewCPFunctionFeatures(0),
+		e.node(u), e.cfg.Recovery.element(), cpFeatures(),
 		// All sessions, whoever made them, are of records in the store: an association that the unit still has must not
 		// take them with it.
 		ie.New(ie.PFCPSessionRetentionInformation, nil),
@@ -188,6 +188,7 @@ func (e *Endpoint) ready(u *unit, how Associated) {
 		return
 	}
 	u.failures, u.missed, u.refused = 0, 0, 0
+	e.unsaid(u)
 	e.become(u, Ready)
 	how.Unit, how.Features, how.Recovery = u.NodeID, u.features, u.Recovery
 	how.Emptied = u.emptied

@@ -62,6 +62,20 @@ type FeaturesChanged struct {
 	Features Features
 }
 
+// LoadChanged: a unit says how full it is (TS 29.244 6.2.3). What it has said before it was Associated counts no more.
+type LoadChanged struct {
+	Unit    string
+	Percent uint8
+}
+
+// OverloadChanged: a unit asks for so much less (TS 29.244 6.2.4), 0: for nothing, until it says otherwise, or until then where that is not zero. It is told
+// when that time has come, too. What it has said before it was Associated counts no more.
+type OverloadChanged struct {
+	Unit    string
+	Percent uint8
+	Until   time.Time
+}
+
 // Token names a request of a unit that waits for AnswerSessionReport, AnswerNodeReport or Silent.
 type Token uint64
 
@@ -99,5 +113,7 @@ func (ReleaseRequested) event() {}
 func (Released) event()         {}
 func (AssociationLost) event()  {}
 func (FeaturesChanged) event()  {}
+func (LoadChanged) event()      {}
+func (OverloadChanged) event()  {}
 func (SessionReport) event()    {}
 func (NodeReport) event()       {}

@@ -238,7 +238,7 @@ func (e *Endpoint) setUpBy(m *wire.Message, r *received) error {
 	if u.state == Leaving {
 		return &wire.Reject{Cause: ie.CauseRequestRejected, Detail: "the unit is being released"}
 	}
-	e.accept(m, r, e.cfg.Recovery.element(), ie.NewCPFunctionFeatures(0))
+	e.accept(m, r, e.cfg.Recovery.element(), cpFeatures())
 	e.stop(u)
 	e.saw(u, stamp, 0)
 	e.isSetUp(u, m, false)
@@ -266,7 +266,7 @@ func (e *Endpoint) updatedBy(m *wire.Message, r *received) error {
 			return err
 		}
 	}
-	e.accept(m, r, ie.NewCPFunctionFeatures(0))
+	e.accept(m, r, cpFeatures())
 	if f := m.Elements.First(ie.UPFunctionFeatures); f != nil {
 		if now := featuresOf(f); now != u.features && u.state == Ready {
 			u.features = now

@@ -10,7 +10,7 @@ import (
 type Metrics struct {
 	messages, retransmissions, unanswered, notSent, dropped *prometheus.CounterVec
 	roundTrip                                               *prometheus.HistogramVec
-	units, underWay, waiting                                *prometheus.GaugeVec
+	units, underWay, waiting, loads, reductions             *prometheus.GaugeVec
 }
 
 // roundTripBuckets are dense where a healthy unit is and end where requests are given up.
@@ -37,9 +37,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		roundTrip: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "core5g_pfcp_round_trip_seconds", Help: "From the first sending of a PFCP request to its answer.", Buckets: roundTripBuckets,
 		}, []string{"message"}),
-		units:    gauge("core5g_pfcp_association", "1 for the state that a UPF unit is in, as a shard sees it.", "node", "upf", "state"),
-		underWay: gauge("core5g_pfcp_requests_under_way", "PFCP session requests that wait for a unit's answer.", "node", "upf"),
-		waiting:  gauge("core5g_pfcp_requests_waiting", "PFCP session requests that wait to be sent.", "node", "upf"),
+		units:      gauge("core5g_pfcp_association", "1 for the state that a UPF unit is in, as a shard sees it.", "node", "upf", "state"),
+		underWay:   gauge("core5g_pfcp_requests_under_way", "PFCP session requests that wait for a unit's answer.", "node", "upf"),
+		waiting:    gauge("core5g_pfcp_requests_waiting", "PFCP session requests that wait to be sent.", "node", "upf"),
+		loads:      gauge("core5g_pfcp_load_percent", "How full a unit says that it is.", "node", "upf"),
+		reductions: gauge("core5g_pfcp_overload_reduction_percent", "The share of new sessions that a unit asks to be left out, 0 when it is over.", "node", "upf"),
 	}
 	reg.MustRegister(m.roundTrip)
 	for _, reason := range []string{"malformed", "version", "stranger", "no_request"} { // 0 from the start, so that a rate sees the first
@@ -68,6 +70,12 @@ func (m *Metrics) load(node string, u *unit) {
 	}
 	m.underWay.WithLabelValues(node, u.NodeID).Set(float64(u.underWay))
 	m.waiting.WithLabelValues(node, u.NodeID).Set(float64(u.waiting()))
+}
+
+// unsaid: nothing is known of what a unit says.
+func (m *Metrics) unsaid(node, unit string) {
+	m.loads.DeleteLabelValues(node, unit)
+	m.reductions.DeleteLabelValues(node, unit)
 }
 
 func (m *Metrics) forget(node, unit string) {

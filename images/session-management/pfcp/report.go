@@ -49,6 +49,7 @@ func (e *Endpoint) sessionReport(m *wire.Message, r *received) error {
 	if err != nil {
 		return err
 	}
+	e.hear(u, m)
 	if err := e.handOn(m, r); err != nil {
 		return err
 	}

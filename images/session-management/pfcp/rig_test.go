@@ -165,6 +165,14 @@ func (r *rig) story() string {
 			out = append(out, "wants release in "+ev.Period.String())
 		case FeaturesChanged:
 			out = append(out, "features changed")
+		case LoadChanged:
+			out = append(out, fmt.Sprintf("load %d", ev.Percent))
+		case OverloadChanged:
+			s := fmt.Sprintf("overload %d", ev.Percent)
+			if !ev.Until.IsZero() {
+				s += fmt.Sprintf(" for %s", ev.Until.Sub(r.now))
+			}
+			out = append(out, s)
 		case SessionReport:
 			out = append(out, fmt.Sprintf("report of %#x", ev.CPSEID))
 		case NodeReport:

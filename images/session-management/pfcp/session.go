@@ -168,6 +168,9 @@ func (e *Endpoint) notSent(j *job, unit string, why error) {
 func (e *Endpoint) sendSession(u *unit, j *job) {
 	t := e.begin(u, uint8(j.kind), j.b, func(m *wire.Message, raw []byte, err error) {
 		u.underWay--
+		if m != nil && !e.closed && !u.removed {
+			e.hear(u, m)
+		}
 		o, lost := e.outcome(u, j.kind, m, raw, err)
 		e.call(func() { j.done(o) })
 		switch {

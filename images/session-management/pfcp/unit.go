@@ -77,6 +77,7 @@ type unit struct {
 	silent   bool  // the last attempt was in vain because it did not answer
 	removed  bool  // requests that were under way end after it
 	again    *Unit // to be added when it has been removed
+	said     said
 	queue
 }
 
@@ -169,6 +170,7 @@ func (e *Endpoint) release(u *unit) {
 // forget takes a unit out of the endpoint; requests under way end by themselves.
 func (e *Endpoint) forget(u *unit, why error) {
 	e.stop(u)
+	e.unsaid(u)
 	u.flush(e, why)
 	u.removed = true
 	delete(e.units, u.NodeID)

@@ -29,7 +29,7 @@ func (e *Endpoint) Update(unit string, ies []*ie.IE, done func(wire.Elements, er
 	case u.state != Ready:
 		err = ErrAway
 	default:
-		b, err = wire.Marshal(message.MsgTypeAssociationUpdateRequest, nil, 0, append([]*ie.IE{e.node(u), ie.NewCPFunctionFeatures(0)}, ies...))
+		b, err = wire.Marshal(message.MsgTypeAssociationUpdateRequest, nil, 0, append([]*ie.IE{e.node(u), cpFeatures()}, ies...))
 	}
 	if err != nil {
 		e.soon(func() { e.call(func() { done(nil, &NotSentError{Unit: unit, Kind: AssociationUpdate, Err: err}) }) })
