@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"net/netip"
 	"slices"
+	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
 )
@@ -17,6 +18,10 @@ type Live struct {
 	Away bool
 	// Framed: it takes framed routes (feature FRRT), as it has said.
 	Framed bool
+	// Load is how full it has said that it is, and Reduction what share of new sessions it has asked to be left out, in percent (TS 29.244 6.2.3, 6.2.4);
+	// 0 where it has not. Reduction holds until Until, zero: until it says otherwise.
+	Load, Reduction uint8
+	Until           time.Time
 }
 
 // Want is what a session wants of its unit.
@@ -32,6 +37,9 @@ type Want struct {
 	Routes []netip.Prefix
 	// Except are Node IDs of units that have refused it already: they count as full.
 	Except []string
+	// Lot, 1 to 100, is drawn for a session that overloaded units may leave out, 0: none may. It is one for all units: what one of them leaves out is not for
+	// another that is to have less, too.
+	Lot uint8
 }
 
 // Reason why no unit serves.
@@ -53,15 +61,18 @@ const (
 	NotInService
 	// Full: all that could have as many sessions as they can hold.
 	Full
+	// Overloaded: units that could have asked for less, and the lot has fallen on this session.
+	Overloaded
 )
 
 func (r Reason) String() string {
-	if r > Full {
+	if r > Overloaded {
 		return fmt.Sprintf("Reason(%d)", uint8(r))
 	}
 	return [...]string{
 		"the data network has no UPF", "no UPF serves the tracking area", "no UPF has addresses of the session's type",
 		"no UPF has a route to the static address and the framed routes", "no UPF has said that it takes framed routes (FRRT)", "every UPF is draining, locked or away", "every UPF is full or has refused",
+		"every UPF with room is overloaded",
 	}[r]
 }
 
@@ -77,8 +88,9 @@ func (u *Unavailable) Error() string {
 }
 
 // Select the unit for a new session (TS 23.501 6.3.3): of those that serve the data network where the UE is, that have
-// the addresses, and that are in service with room left, the one with the fewest sessions of what it can hold; of equals
-// the one whose Node ID comes first. Units that name the UE's tracking area come before those that name none, while one of
+// the addresses, and that are in service with room left, the one with the fewest sessions of what it can hold, less what it
+// has said to be full; of equals the one that has said less, then the one whose Node ID comes first. One that is overloaded
+// counts as full where the lot falls on the session. Units that name the UE's tracking area come before those that name none, while one of
 // them can serve. An error is an *Unavailable: the last thing that every unit fell short of.
 func (s *Snapshot) Select(d *DataNetwork, want Want, live map[string]Live) (*Unit, error) {
 	best, reason := (*Unit)(nil), NoUnit
@@ -119,6 +131,8 @@ func (u *Serving) fits(unit *Unit, want Want, live Live, alone bool) (Reason, bo
 		return NotFramed, false
 	case unit.Capacity != 0 && live.Sessions >= unit.Capacity || slices.Contains(want.Except, unit.NodeID):
 		return Full, false
+	case want.Lot != 0 && want.Lot <= live.Reduction:
+		return Overloaded, false
 	}
 	return 0, true
 }
@@ -148,18 +162,25 @@ func (u *Serving) routes(want Want, alone bool) bool {
 // usualCapacity stands for what a unit that has not said can hold, as upf-c has it without a limit.
 const usualCapacity = 1 << 20
 
-// less compares loads without rounding: a.Sessions/a.Capacity with b's.
+// less compares loads without rounding: a.Sessions/a.Capacity with b's, where of each capacity the part counts that is free.
 func less(a, b *Unit, live map[string]Live) bool {
-	capacity := func(u *Unit) uint64 {
+	is, other := live[a.NodeID], live[b.NodeID]
+	room := func(u *Unit, l Live) uint64 {
+		free := 100 - uint64(min(l.Load, 100))
 		if u.Capacity == 0 {
-			return usualCapacity
+			return usualCapacity * free
 		}
-		return u.Capacity
+		return u.Capacity * free
 	}
-	aHigh, aLow := bits.Mul64(live[a.NodeID].Sessions, capacity(b))
-	bHigh, bLow := bits.Mul64(live[b.NodeID].Sessions, capacity(a))
-	if aHigh != bHigh || aLow != bLow {
-		return aHigh < bHigh || aHigh == bHigh && aLow < bLow
+	aHigh, aLow := bits.Mul64(is.Sessions, room(b, other))
+	bHigh, bLow := bits.Mul64(other.Sessions, room(a, is))
+	switch {
+	case aHigh != bHigh:
+		return aHigh < bHigh
+	case aLow != bLow:
+		return aLow < bLow
+	case is.Load != other.Load:
+		return is.Load < other.Load
 	}
 	return a.NodeID < b.NodeID
 }

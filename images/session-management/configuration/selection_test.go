@@ -3,6 +3,7 @@ package configuration
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -69,7 +70,16 @@ func TestSelect(t *testing.T) {
 		"the one that takes framed routes is away": {
 			want: Want{TAC: 2, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {Away: true, Framed: true}, "10.0.0.2": {}}, why: NotInService,
 		},
-		"the one that takes framed routes is full": {want: Want{TAC: 1, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {Framed: true, Sessions: 10}}, why: Full},
+		"the one that takes framed routes is full":           {want: Want{TAC: 1, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {Framed: true, Sessions: 10}}, why: Full},
+		"the lot falls on the session, and another has room": {want: Want{TAC: 2, Type: n1.IPv4, Lot: 30}, live: map[string]Live{"10.0.0.2": {Reduction: 30}}, unit: "10.0.0.1"},
+		"the lot does not fall on it":                        {want: Want{TAC: 2, Type: n1.IPv4, Lot: 31}, live: map[string]Live{"10.0.0.2": {Reduction: 30}}, unit: "10.0.0.2"},
+		"none may leave it out":                              {want: Want{TAC: 2, Type: n1.IPv4}, live: map[string]Live{"10.0.0.2": {Reduction: 100}}, unit: "10.0.0.2"},
+		"the lot falls on it at all": {
+			want: Want{TAC: 2, Type: n1.IPv4, Lot: 20}, live: map[string]Live{"10.0.0.1": {Reduction: 40}, "10.0.0.2": {Reduction: 20}}, why: Overloaded,
+		},
+		"it falls on it at one, the other is full": {
+			want: Want{TAC: 2, Type: n1.IPv4, Lot: 20}, live: map[string]Live{"10.0.0.1": full, "10.0.0.2": {Reduction: 20}}, why: Overloaded,
+		},
 		"all away":                  {want: Want{TAC: 2, Type: n1.IPv4}, live: map[string]Live{"10.0.0.1": away, "10.0.0.2": away}, why: NotInService},
 		"full":                      {want: Want{TAC: 1, Type: n1.IPv4}, live: map[string]Live{"10.0.0.1": full}, why: Full},
 		"all of the type's is full": {want: Want{TAC: 2, Type: n1.IPv6}, live: map[string]Live{"10.0.0.1": full}, why: Full},
@@ -110,6 +120,35 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// What units say of themselves counts: sessions are shared out by what is free of each.
+func TestWhatUnitsSayCounts(t *testing.T) {
+	s, err := Parse([]byte(`
+slices: [{name: s, sst: 1, dataNetworks: [{dnn: internet, units: [{nodeID: a, pools: [10.45.0.0/17]}, {nodeID: b, pools: [10.45.128.0/17]}]}]}]
+units: [{nodeID: a, address: "10.0.0.1:8805", capacity: 1000}, {nodeID: b, address: "10.0.0.2:8805", capacity: 1000}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		a, b Live
+		want string
+	}{
+		"the first of equals":                      {Live{}, Live{}, "a"},
+		"of empty ones the less loaded":            {Live{Load: 35}, Live{Load: 30}, "b"},
+		"a load makes up for sessions":             {Live{Sessions: 10, Load: 90}, Live{Sessions: 99, Load: 0}, "b"},
+		"as far as it goes":                        {Live{Sessions: 10, Load: 90}, Live{Sessions: 101, Load: 0}, "a"},
+		"one that is full of other things is last": {Live{Load: 100}, Live{Sessions: 900, Load: 99}, "b"},
+		"though not left out":                      {Live{Load: 100}, Live{Away: true}, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, err := s.Select(s.Named("s", "internet"), Want{Type: n1.IPv4}, map[string]Live{"a": c.a, "b": c.b})
+			if err != nil || u.NodeID != c.want {
+				t.Errorf("unit %v, error %v, want %s", u, err, c.want)
+			}
+		})
+	}
+}
+
 // world is a random Snapshot of one data network, what is live, and what a session wants.
 func world(r *rand.Rand) (*Snapshot, *DataNetwork, Want, map[string]Live) {
 	var units []Unit
@@ -134,7 +173,7 @@ func world(r *rand.Rand) (*Snapshot, *DataNetwork, Want, map[string]Live) {
 			}
 		}
 		serving = append(serving, at)
-		live[id] = Live{Sessions: uint64(r.IntN(35)), Away: r.IntN(6) == 0}
+		live[id] = Live{Sessions: uint64(r.IntN(35)), Away: r.IntN(6) == 0, Load: uint8(r.IntN(3) * r.IntN(51)), Reduction: uint8(r.IntN(3) * 40)}
 	}
 	s, err := New([]Slice{{Name: "s", SST: 1, DataNetworks: []DataNetwork{{
 		DNN: "internet", Types: []n1.SessionType{n1.IPv4}, FiveQI: 9, ARP: ARP{Priority: 8}, AMBR: record.AMBR{Uplink: 1, Downlink: 1}, Units: serving,
@@ -145,6 +184,9 @@ func world(r *rand.Rand) (*Snapshot, *DataNetwork, Want, map[string]Live) {
 	want := Want{TAC: uint32(r.IntN(4)), Type: n1.SessionType(1 + r.IntN(3))}
 	if r.IntN(4) == 0 {
 		want.IPv4 = netip.AddrFrom4([4]byte{10, 47, byte(r.IntN(9)), 7})
+	}
+	if r.IntN(2) == 0 {
+		want.Lot = uint8(1 + r.IntN(100))
 	}
 	if r.IntN(4) == 0 && len(units) > 0 {
 		want.Except = []string{units[r.IntN(len(units))].NodeID}
@@ -176,7 +218,7 @@ func TestSelectAgainstANaiveOne(t *testing.T) {
 			}
 			names := slices.Contains(at.TACs, want.TAC)
 			ok := (names || len(at.TACs) == 0) && routed && u.State == InService && !live[u.NodeID].Away && !slices.Contains(want.Except, u.NodeID) &&
-				(u.Capacity == 0 || live[u.NodeID].Sessions < u.Capacity) &&
+				(u.Capacity == 0 || live[u.NodeID].Sessions < u.Capacity) && (want.Lot == 0 || want.Lot > live[u.NodeID].Reduction) &&
 				(!HasIPv4(want.Type) || want.IPv4.IsValid() || has(false)) && (!HasIPv6(want.Type) || has(true))
 			if !ok {
 				continue
@@ -200,10 +242,18 @@ func TestSelectAgainstANaiveOne(t *testing.T) {
 			if capacity == 0 {
 				capacity = usualCapacity
 			}
-			return float64(live[u.NodeID].Sessions) / capacity
+			free := 1 - float64(live[u.NodeID].Load)/100
+			if free == 0 {
+				return math.Inf(1)
+			}
+			return float64(live[u.NodeID].Sessions) / capacity / free
+		}
+		before := func(u, got *Unit) bool {
+			l, other := live[u.NodeID].Load, live[got.NodeID].Load
+			return l < other || l == other && u.NodeID < got.NodeID
 		}
 		for _, u := range able {
-			if load(u) < load(got)-1e-12 || load(u) == load(got) && u.NodeID < got.NodeID {
+			if load(u) < load(got)-1e-12 || load(u) == load(got) && before(u, got) {
 				t.Fatalf("seed %d: selected %s with a load of %g, and %s has %g", seed, got.NodeID, load(got), u.NodeID, load(u))
 			}
 		}

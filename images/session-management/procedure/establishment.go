@@ -195,10 +195,15 @@ func takeSubscription(t *turn, e Event) {
 		t.refuseRoutes("too many framed routes", why, request)
 		return
 	}
-	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6, Routes: t.s.Routes}
+	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6, Routes: t.s.Routes, Lot: t.lot()}
 	unit, err := t.in.Config.Select(network, want, t.in.Live) // step 8
-	if none := (*configuration.Unavailable)(nil); errors.As(err, &none) && t.noneFor(none.Reason) {
+	none := (*configuration.Unavailable)(nil)
+	if errors.As(err, &none) && t.noneFor(none.Reason) {
 		t.refuseRoutes("no UPF takes framed routes", err.Error(), request)
+		return
+	}
+	if err != nil && none.Reason == configuration.Overloaded {
+		t.leaveOut(err.Error(), request)
 		return
 	}
 	if err != nil {

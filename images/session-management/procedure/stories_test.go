@@ -106,6 +106,8 @@ type teller struct {
 	waited time.Duration
 	// live is what is known of the units.
 	live map[string]configuration.Live
+	// random fills with octets in order where it is nil.
+	random func([]byte)
 }
 
 // A unit, one that is a branch, and one that is as the first.
@@ -179,13 +181,17 @@ func (tr *teller) handle(st State, e Event) Output {
 	if st.Record != nil {
 		was, _ = st.Record.Encode()
 	}
-	out := Handle(Input{
-		Now: tr.now, Came: tr.now.Add(-tr.waited), Config: tr.config, Live: tr.live, Fresh: func() uint64 { tr.seid++; return tr.seid },
-		Random: func(b []byte) {
+	random := tr.random
+	if random == nil {
+		random = func(b []byte) {
 			for n := range b {
 				b[n] = byte(n)
 			}
-		},
+		}
+	}
+	out := Handle(Input{
+		Now: tr.now, Came: tr.now.Add(-tr.waited), Config: tr.config, Live: tr.live, Fresh: func() uint64 { tr.seid++; return tr.seid },
+		Random: random,
 	}, st, e)
 	if st.Record != nil {
 		if is, _ := st.Record.Encode(); string(is) != string(was) {

@@ -153,6 +153,19 @@ func (s *Shard) unitEvent(e pfcp.Event) {
 		l := s.live[e.Unit]
 		l.Framed = e.Features.Has(pfcp.FRRT)
 		s.setLive(e.Unit, l)
+	case pfcp.LoadChanged:
+		if l, known := s.live[e.Unit]; known {
+			l.Load = e.Percent
+			s.setLive(e.Unit, l)
+		}
+	case pfcp.OverloadChanged:
+		if l, known := s.live[e.Unit]; known {
+			if (l.Reduction == 0) != (e.Percent == 0) {
+				s.log.Warn("a UPF unit is overloaded, or is no more", "unit", e.Unit, "reduction", e.Percent)
+			}
+			l.Reduction, l.Until = e.Percent, e.Until
+			s.setLive(e.Unit, l)
+		}
 	case pfcp.NotAssociated:
 		s.log.Warn("a UPF unit cannot be used", "unit", e.Unit, "err", e.Err, "again", e.Again)
 		s.setLive(e.Unit, configuration.Live{Away: true})
