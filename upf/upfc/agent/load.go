@@ -33,8 +33,8 @@ const (
 	worthSaying = 5
 	// busyOver is for how long the workers' busy share is a mean.
 	busyOver = 10 * time.Second
-	// tooLong is a tenth of the usual T1: behind it requests will be repeated.
-	tooLong = 100 * time.Millisecond
+	// tooLong is half of the usual T1: behind it requests will be repeated. A pod whose CPU is limited stands still for nearly 100 ms at a time, which is none.
+	tooLong = 500 * time.Millisecond
 	// crowd is how many requests say that all have to wait.
 	crowd = 8
 	// reductionStep and reductionMost, in percent. Some are let in always: by these it is seen how it goes.
