@@ -2,12 +2,13 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
-	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
 	"core5g.dev/core5g/images/ngapcause"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,19 +132,19 @@ func TestOverloadIsTold(t *testing.T) {
 		looks(n, 2)
 		wants(t, n, 50)
 	})
-	t.Run("a gNB that has reset hears it before SMFs have answered for its UEs: what it was asked stays noted", func(t *testing.T) {
+	t.Run("a gNB that has reset hears it before the store has what came of that: what it was asked stays noted", func(t *testing.T) {
 		n, h := registered(t)
-		h.runner.ues[record.Key(supi)].state.Record.Sessions = []record.Session{{ID: 1, DNN: "internet", SMF: "http://smf", Context: "smf/1", Up: true}}
-		n.manual = true
+		n.faults = slices.Repeat([]memory.Fault{memory.Away}, 9) // for some seconds
 		n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified})
-		n.settle()
-		if len(n.asked) == 0 {
-			t.Fatal("no SMF is asked")
-		}
 		h.runner.overload = procedure.Overload{Reduction: 50}
 		looks(n, 1)
-		n.reply()
-		looks(n, 1)
+		if len(n.faults) == 0 {
+			t.Fatal("the store has it")
+		}
+		looks(n, 2)
+		if len(n.faults) > 0 {
+			t.Fatal("the store has it not")
+		}
 		wants(t, n, 50)
 	})
 	t.Run("a shard tells those gNBs alone that it leads", func(t *testing.T) {
