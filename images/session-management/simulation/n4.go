@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/pfcp"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
@@ -167,6 +168,7 @@ type shardN4 struct {
 	view  *view
 	e     *pfcp.Endpoint
 	ticks int
+	live  map[string]configuration.Live // what units have said of load and overload
 }
 
 var n4Metrics = pfcp.NewMetrics(prometheus.NewRegistry())
@@ -176,7 +178,7 @@ var stampOfShards = pfcp.StampOf(time.Unix(1_799_000_000, 0))
 
 func newN4(v *view) *shardN4 {
 	w, at := v.pod.w, shardAddress(v.held.shard)
-	n := &shardN4{view: v}
+	n := &shardN4{view: v, live: map[string]configuration.Live{}}
 	from := v.pod.address(v.held.shard)
 	var err error
 	n.e, err = pfcp.New(pfcp.Config{
@@ -232,8 +234,17 @@ func (n *shardN4) handle(e pfcp.Event) {
 			switch e := e.(type) {
 			case pfcp.Associated:
 				w.Note("%s: %s is associated, updated %v", h.lease.Shard, e.Unit, e.Updated)
+				delete(n.live, e.Unit)
 				n.say(e.Unit, uint32(e.Recovery), false)
 				h.runner.UnitMet(e.Unit, uint32(e.Recovery), e.Updated || e.Retained)
+			case pfcp.LoadChanged:
+				l := n.live[e.Unit]
+				l.Load = e.Percent
+				n.live[e.Unit] = l
+			case pfcp.OverloadChanged:
+				l := n.live[e.Unit]
+				l.Reduction, l.Until = e.Percent, e.Until
+				n.live[e.Unit] = l
 			case pfcp.SessionReport:
 				n.report(e)
 			case pfcp.NodeReport:

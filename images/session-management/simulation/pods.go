@@ -112,7 +112,12 @@ func (v *view) Random(b []byte) {
 
 func (v *view) Configuration() *configuration.Snapshot { return v.pod.w.config }
 
-func (v *view) Live() map[string]configuration.Live { return nil }
+func (v *view) Live() map[string]configuration.Live {
+	if v.held.n4 != nil {
+		return v.pod.w.live(v.held.n4.live)
+	}
+	return v.pod.w.live(nil)
+}
 
 // Store takes a while there and a while back. What was sent before the pod died is executed.
 func (v *view) Store(f func(context.Context, sessionstore.Store) func()) {
@@ -132,6 +137,7 @@ func (v *view) Handled(runner.Handled) {}
 
 func (v *view) Ended(r procedure.Result) {
 	v.pod.w.Ended[r.Kind.String()]++
+	v.pod.w.leftOut(r)
 	v.pod.w.Note("%s ended: %s", r.Kind, r.Cause)
 }
 

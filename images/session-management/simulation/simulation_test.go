@@ -101,6 +101,9 @@ func TestWorlds(t *testing.T) {
 			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
 		}
 	}
+	if ended[aSessionLeftOut] == 0 && len(list) >= 100 {
+		t.Errorf("no %s in %d worlds: they show nothing of it", aSessionLeftOut, len(list))
+	}
 	if ended[aSilentUE] == 0 && len(list) >= 200 { // one in some fifty worlds has it
 		t.Errorf("no %s in %d worlds: they show nothing of it", aSilentUE, len(list))
 	}

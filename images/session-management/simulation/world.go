@@ -53,12 +53,13 @@ type world struct {
 	heard    map[string]bool            // where the AMF was told of a context's end, and where that was lost
 	unheard  map[string]bool
 	// real: units are upf-c's own code. met is the stamp of a unit that a shard was last done with, by both names.
-	real  bool
-	twice bool // there is a second data network
-	met   map[[2]string]uint32
-	areas *areas // areas.go
-	pcf   *pcf   // nil: the Slice's rules hold
-	chf   *chf   // nil: nothing is charged
+	real     bool
+	twice    bool // there is a second data network
+	met      map[[2]string]uint32
+	areas    *areas   // areas.go
+	overload overload // overload.go
+	pcf      *pcf     // nil: the Slice's rules hold
+	chf      *chf     // nil: nothing is charged
 
 	tokens  procedure.Token
 	waiting map[procedure.Token]waiting
@@ -121,6 +122,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	w.settings()
 	w.pathsFail()
 	w.deafen(seed)
+	w.overloads(seed)
 	return w, nil
 }
 
