@@ -59,7 +59,8 @@ func (m *inline) Go(f func()) {
 
 var smfAddr = netip.MustParseAddrPort("127.77.0.9:8805")
 
-func newBench(tb testing.TB, sessions uint32) *bench {
+// newBench has a CP function with features (TS 29.244 8.2.58).
+func newBench(tb testing.TB, sessions uint32, features uint8) *bench {
 	tb.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1}))
 	b := &bench{tb: tb, machine: &inline{Machine: machine.Real()}}
@@ -98,7 +99,7 @@ dataplane: {socket: "/nowhere"}
 	<-serving
 	b.machine.now = true
 	setup := message.NewAssociationSetupRequest(1, ie.NewNodeID(smfAddr.Addr().String(), "", ""),
-		ie.NewRecoveryTimeStamp(time.Unix(1_700_000_000, 0)), ie.NewCPFunctionFeatures(0))
+		ie.NewRecoveryTimeStamp(time.Unix(1_700_000_000, 0)), ie.NewCPFunctionFeatures(features))
 	b.ask(octets(tb, setup))
 	return b
 }
@@ -230,8 +231,14 @@ func TestWhatARequestAllocates(t *testing.T) {
 	if slower > 1 {
 		t.Skip("the race detector allocates, too")
 	}
+	for name, features := range map[string]uint8{"for a CP function as most are": 0, "for one that wants to hear of load and overload": 3} {
+		t.Run(name, func(t *testing.T) { whatARequestAllocates(t, features) })
+	}
+}
+
+func whatARequestAllocates(t *testing.T, features uint8) {
 	const n = 500
-	l, r := newBench(t, benchSessions), newRequests(t)
+	l, r := newBench(t, benchSessions, features), newRequests(t)
 	seids := make([]uint64, n)
 	establish := func(with *template) func(i int) {
 		return func(i int) {
@@ -270,7 +277,7 @@ func TestWhatARequestAllocates(t *testing.T) {
 func BenchmarkRequests(b *testing.B) {
 	for _, of := range []string{"establish", "establish with a chosen F-TEID", "modify", "delete"} {
 		b.Run(of, func(b *testing.B) {
-			l, r := newBench(b, benchSessions), newRequests(b)
+			l, r := newBench(b, benchSessions, 0), newRequests(b)
 			seids := make([]uint64, 0, benchSessions/2)
 			fill := func(t *template, n int) {
 				for i := range n {
