@@ -8,14 +8,20 @@ func N4() Dashboard {
 		Select: upfSelect(),
 		Rows: []Row{
 			{"Associations", []Panel{
-				{Title: "Associations", Kind: Lines, Width: 8,
+				{Title: "Associations", Kind: Lines, Width: 6,
 					About:   "By the state of the path to the CP function.",
 					Queries: one(`sum by (pod, path) (upf_pfcp_associations{namespace="$namespace", pod=~"$pod"})`, "{{pod}} {{path}}")},
-				{Title: "Sessions by SMF", Kind: Area, Width: 8,
+				{Title: "Sessions by SMF", Kind: Area, Width: 6,
 					Queries: one(`sum by (pod, cp_node) (upf_association_sessions{namespace="$namespace", pod=~"$pod"})`, "{{pod}} of {{cp_node}}")},
-				{Title: "Restarts noticed", Kind: Lines, Width: 8,
+				{Title: "Restarts noticed", Kind: Lines, Width: 6,
 					About:   "Of upf-u, of upf-c and of CP functions, in the last five minutes.",
 					Queries: one(`sum by (pod, peer) (increase(upf_restarts_seen_total{namespace="$namespace", pod=~"$pod"}[5m]))`, "{{pod}} {{peer}}")},
+				{Title: "Load and overload", Kind: Lines, Width: 6, Unit: "percent",
+					About: "What CP functions hear that have said LOAD and OVRL: how full the UPF is, and what share of their requests it asks them to leave out.",
+					Queries: []Query{
+						{`max by (pod) (upf_load_percent{namespace="$namespace", pod=~"$pod"})`, "{{pod}} load"},
+						{`max by (pod) (upf_overload_reduction_percent{namespace="$namespace", pod=~"$pod"})`, "{{pod}} to be left out"},
+					}},
 			}},
 			{"Messages", []Panel{
 				{Title: "Messages", Kind: Lines, Width: 12, Unit: "ops",
