@@ -3,7 +3,7 @@
 export CGO_ENABLED ?= 0
 GO      ?= go
 # Everything is compiled without the folders of this machine: images hold none, and what one clone has compiled, tests included, another has too.
-export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
+export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS 2>/dev/null)) -trimpath
 OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w

@@ -114,9 +114,7 @@ func (a *access) ue(n int, wishes bool) *phone { return a.ueAt(n, wishes, 0) }
 // ueAt a gNB, numbered from 0. With wishes it registers at once and asks for its session; without, it does what it is told.
 func (a *access) ueAt(n int, wishes bool, cell int) *phone { return a.made(n, wishes, wishes, cell) }
 
-// waiting is one with wishes that asks for nothing again that it has lost: it comes when it is paged.
-func (a *access) waiting(n int) *phone { return a.made(n, true, false, 0) }
-
+// made is a UE that recovers, or asks for nothing again that it has lost.
 func (a *access) made(n int, wishes, recovers bool, cell int) *phone {
 	c := ue.Config{
 		SUPI: supi(n), MCC: mcc, MNC: mnc, K: a.k, OPc: a.opc, HomeKey: a.homeKey, IMEISV: "4370816125816151", Routing: "0", Requested: []uenas.SNSSAI{snssai},

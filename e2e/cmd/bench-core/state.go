@@ -109,11 +109,8 @@ func (d death) report(o options, t toll) error {
 // attach all UEs, some at a time. Each has a session.
 func (b *bench) attach(ctx context.Context) error {
 	for n := range b.o.ues {
-		switchOn := func(n int) *phone { return b.access.ue(n, true) }
-		if n == 1 { // the one that is paged comes for nothing else
-			switchOn = b.access.waiting
-		}
-		b.phones = append(b.phones, switchOn(b.next))
+		paged := n == 1 // which comes for nothing else: it does not ask again for what it has lost
+		b.phones = append(b.phones, b.access.made(b.next, true, !paged, 0))
 		b.next++
 	}
 	next := make(chan *phone)
@@ -240,7 +237,8 @@ func (b *bench) page(ctx context.Context, p *phone, at waitingPDR) error {
 	defer cancel()
 	if err := p.Wait(ctx, func(s ue.Status) bool { return s.CM == "connected" && s.Sessions[0].Up }); err != nil {
 		is := p.Status()
-		return fmt.Errorf("%s is not paged: %w: it is %s, %s, with %s under way, its session %+v, %d pagings heard; %s", p.SUPI(), err, is.State, is.CM, is.Procedure, is.Sessions[0], is.Counters.Pagings, is.LastError)
+		return fmt.Errorf("%s is not paged: %w: it is %s, %s, %q under way, its session %s, up %t, %d pagings heard; %s", p.SUPI(), err, is.State, is.CM, is.Procedure, is.Sessions[0].State, is.Sessions[0].Up,
+			is.Counters.Pagings, is.LastError)
 	}
 	return nil
 }

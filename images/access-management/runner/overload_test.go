@@ -107,18 +107,17 @@ func TestOverloadIsTold(t *testing.T) {
 	}
 	t.Run("the gNB takes nothing just then: it is told with the next look", func(t *testing.T) {
 		n, _ := begin(t, 1, 8)
-		n.phone.full = true
-		looks(n, 1)
-		wants(t, n)
-		n.phone.full = false
-		looks(n, 1)
-		wants(t, n, 50)
-		n.phone.full = true
-		looks(n, 20)
-		wants(t, n)
-		n.phone.full = false
-		looks(n, 1)
-		wants(t, n, 0)
+		for _, c := range []struct {
+			meanwhile int
+			then      uint8
+		}{{1, 50}, {20, 0}} { // it begins, and it is over
+			n.phone.full = true
+			looks(n, c.meanwhile)
+			wants(t, n)
+			n.phone.full = false
+			looks(n, 1)
+			wants(t, n, c.then)
+		}
 	})
 	t.Run("a gNB that sets itself up anew has forgotten it, and hears it with the next look", func(t *testing.T) {
 		n, _ := begin(t, 1, 8)

@@ -46,10 +46,7 @@ func (s *Shard) unsubscribe(supi, uri string) {
 	if uri == "" {
 		return
 	}
-	s.call(callTime, func(procedure.Event) {}, func(ctx context.Context) procedure.Event {
-		s.left(ctx, procedure.TellLeft{SUPI: supi, Notified: uri})
-		return nil
-	})
+	s.Do(procedure.TellLeft{SUPI: supi, Notified: uri}, func(procedure.Event) {})
 }
 
 // subscription: TS 29.503 5.2.2.2, and changes of it from now on. A UE whose UDM tells of no changes is served all the same.

@@ -14,9 +14,9 @@ import (
 
 // said is what a unit has said of itself since it was met.
 type said struct {
-	load, overload    word
-	loadIs, reduction uint8
-	ends              *timer // of the overload
+	load, overload word
+	reduction      uint8
+	ends           *timer // of the overload
 }
 
 // word has the number of what was said last.
@@ -41,7 +41,6 @@ func cpFeatures() *ie.IE { return ie.NewCPFunctionFeatures(0x03) }
 func (e *Endpoint) hear(u *unit, m *wire.Message) {
 	if g := m.Elements.First(ie.LoadControlInformation); g != nil {
 		if number, load, _, ok := readWord(g); ok && u.said.load.newer(number) {
-			u.said.loadIs = load
 			e.cfg.Metrics.loads.WithLabelValues(e.cfg.Node, u.NodeID).Set(float64(load))
 			e.tell(LoadChanged{Unit: u.NodeID, Percent: load})
 		}

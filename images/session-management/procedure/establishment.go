@@ -122,11 +122,21 @@ func readEstablishment(c Create) (*n1.EstablishmentRequest, *Failed) {
 
 // refused is the answer to a Create with the reject that the UE is given.
 func refused(status int, cause string, request *n1.EstablishmentRequest, told n1.Cause) Failed {
-	reject := n1.EstablishmentReject{SessionID: request.SessionID, PTI: request.PTI, Cause: told}
-	if told == n1.CauseInsufficientResources || told == n1.CauseNetworkFailure {
-		reject.BackOff = networkBackOff
-	}
+	return refusedFor(status, cause, request, told, backOffOf(told))
+}
+
+// refusedFor so long; 0: the UE is not told how long.
+func refusedFor(status int, cause string, request *n1.EstablishmentRequest, told n1.Cause, backOff time.Duration) Failed {
+	reject := n1.EstablishmentReject{SessionID: request.SessionID, PTI: request.PTI, Cause: told, BackOff: backOff}
 	return Failed{Status: status, Cause: cause, N1: reject.Encode()}
+}
+
+// backOffOf a cause: 0 where it is not the network that failed.
+func backOffOf(told n1.Cause) time.Duration {
+	if told == n1.CauseInsufficientResources || told == n1.CauseNetworkFailure {
+		return networkBackOff
+	}
+	return 0
 }
 
 // refuseCreate: nothing is kept, nothing is to be undone.
@@ -202,7 +212,7 @@ func takeSubscription(t *turn, e Event) {
 		t.refuseRoutes("no UPF takes framed routes", err.Error(), request)
 		return
 	}
-	if err != nil && none.Reason == configuration.Overloaded {
+	if none != nil && none.Reason == configuration.Overloaded {
 		t.leaveOut(err.Error(), request)
 		return
 	}
@@ -448,9 +458,6 @@ func (t *turn) register(gone bool) {
 func (t *turn) rejectEstablishment(why string, told n1.Cause) {
 	pti := t.s.Procedure.PTI
 	t.over(why)
-	reject := n1.EstablishmentReject{SessionID: t.s.ID, PTI: pti, Cause: told}
-	if told == n1.CauseInsufficientResources || told == n1.CauseNetworkFailure {
-		reject.BackOff = networkBackOff
-	}
+	reject := n1.EstablishmentReject{SessionID: t.s.ID, PTI: pti, Cause: told, BackOff: backOffOf(told)}
 	t.endTelling(reject.Encode())
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 )
 
@@ -47,10 +48,8 @@ func (t *turn) leaveOut(why string, request *n1.EstablishmentRequest) {
 		}
 	}
 	wait += time.Duration(t.chance().Int64N(int64(wait)))
-	reject := n1.EstablishmentReject{SessionID: request.SessionID, PTI: request.PTI, Cause: n1.CauseInsufficientResources, BackOff: wait}
-	t.reply(Failed{Status: http.StatusInternalServerError, Cause: "INSUFFICIENT_RESOURCES_SLICE_DNN", Detail: why, N1: reject.Encode()})
-	t.gone(overloaded)
+	f := refusedFor(http.StatusInternalServerError, "INSUFFICIENT_RESOURCES_SLICE_DNN", request, n1.CauseInsufficientResources, wait)
+	f.Detail = why
+	t.reply(f)
+	t.gone(configuration.Overloaded.String())
 }
-
-// overloaded is what an establishment ends with.
-const overloaded = "every UPF with room is overloaded"

@@ -85,7 +85,6 @@ func TestAnOverloadedUnitIsSpared(t *testing.T) {
 
 // What a unit says of itself is forgotten when it is away or met again, and nothing else of it.
 func TestWhatIsKnownOfAUnit(t *testing.T) {
-	features := pfcp.Features{}.With(pfcp.FRRT)
 	until := time.Unix(1_800_000_000, 0)
 	for name, tt := range map[string]struct {
 		events []pfcp.Event
@@ -104,11 +103,11 @@ func TestWhatIsKnownOfAUnit(t *testing.T) {
 			r := newRig(t)
 			r.config = r.pair(netip.MustParseAddrPort("127.77.1.2:8805"), func(*configuration.DataNetwork, []configuration.Unit) {})
 			pod, _ := r.start("pod-1")
-			s := pod.Held("smf-1")
+			var s *Shard
 			await(t, "the shard is held", func() bool { s = pod.Held("smf-1"); return s != nil })
 			got := make(chan map[string]configuration.Live, 1)
 			s.loop.Post(func() {
-				s.setLive("u", configuration.Live{Framed: features.Has(pfcp.FRRT)})
+				s.setLive("u", configuration.Live{Framed: true})
 				for _, e := range tt.events {
 					s.unitEvent(e)
 				}

@@ -66,7 +66,7 @@ func (w *world) live(said map[string]configuration.Live) map[string]configuratio
 
 // leftOut looks whether a session was left out for a reason; it was some time ago.
 func (w *world) leftOut(r procedure.Result) {
-	if r.Cause != "every UPF with room is overloaded" {
+	if r.Cause != configuration.Overloaded.String() {
 		return
 	}
 	w.Ended[aSessionLeftOut]++
