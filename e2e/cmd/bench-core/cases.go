@@ -24,6 +24,8 @@ type bench struct {
 	phones []*phone
 	next   int // number of the next UE
 	visits int // of visitors, by now
+	// strikes by which pods died.
+	strikes int
 }
 
 var cases = []struct {
@@ -327,8 +329,10 @@ func storm(ctx context.Context, b *bench) error {
 }
 
 // address of a UE's session, as the UPF has it; 0: it has none.
-func address(s ue.Status) uint32 {
-	a, err := netip.ParseAddr(s.Address)
+func address(s ue.Status) uint32 { return addressOf(s.Address) }
+
+func addressOf(text string) uint32 {
+	a, err := netip.ParseAddr(text)
 	if err != nil {
 		return 0
 	}

@@ -59,6 +59,10 @@ func newAccess(ctx context.Context, o options, mode gnb.LossMode) (a *access, er
 	if err := errors.Join(errs[:]...); err != nil {
 		return a, err
 	}
+	terminators := make([]string, o.terminators)
+	for n := range terminators {
+		terminators[n] = at(terminatorAddress(n), n2Port)
+	}
 	for n := range gnbCount {
 		n3, err := gtpu.Listen(netip.AddrFrom4([4]byte{127, 80, 100, byte(n + 1)}), a.log)
 		if err != nil {
@@ -71,7 +75,7 @@ func newAccess(ctx context.Context, o options, mode gnb.LossMode) (a *access, er
 		}
 		a.gnbs = append(a.gnbs, gnb.New(gnb.Config{
 			Name: fmt.Sprint("gnb-", n+1), ID: uint32(n + 1), MCC: mcc, MNC: mnc, TAC: tac, Slices: []uenas.SNSSAI{snssai},
-			AMF: []string{at(n2Service, n2Port)}, OnLoss: mode, ReleaseAfter: time.Millisecond, HoldLimit: time.Millisecond,
+			AMF: terminators, OnLoss: mode, ReleaseAfter: time.Millisecond, HoldLimit: time.Millisecond,
 		}, n2.DialSCTP, n3, n3.Address().As4(), a.log))
 	}
 	gnb.NewArea(a.gnbs...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"sync"
@@ -349,8 +350,8 @@ func (b *bench) pulses(ctx context.Context) (end func() (lost int)) {
 				if after != before[n] {
 					continue // it changes while one looks
 				}
-				at, there := held[after.ue]
-				if !there || !at.keep && (!at.forward || fmt.Sprintf("%#08x", at.teid) != after.teid) {
+				at, there := held[addressOf(after.ue)]
+				if !there || !at.keep && (!at.forward || at.teid != after.teid) {
 					lost++
 				}
 			}
@@ -362,34 +363,42 @@ func (b *bench) pulses(ctx context.Context) (end func() (lost int)) {
 	}
 }
 
-// tunnel of a UE at its gNB; "" while it is idle.
+// tunnel of a UE at its gNB; TEID 0 while it is idle.
 type tunnel struct {
-	ue   uint32
-	teid string
+	ue   string
+	teid uint32
 }
 
 func (b *bench) tunnels() []tunnel {
-	out := make([]tunnel, 0, len(b.phones))
-	for _, p := range b.phones {
-		t := tunnel{}
-		if s := p.Status(); len(s.Sessions) > 0 {
-			t = tunnel{address(s), s.Sessions[0].TEIDDL}
-		}
-		out = append(out, t)
+	out := make([]tunnel, len(b.phones))
+	for n, p := range b.phones {
+		out[n].ue, out[n].teid = p.Downlink()
 	}
 	return out
 }
 
 // ---- what happens -------------------------------------------------------------------------------
 
-// victim of the pods that have such a name: the first that lives.
+// victim of the pods that have such a name: one after the other, of those that live.
 func (b *bench) victim(name string, count int) (*pod, error) {
-	for n := range count {
-		if p := b.pods[fmt.Sprint(name, "-", n)]; p.Ended() == nil {
+	for range count {
+		b.strikes++
+		if p := b.pods[fmt.Sprint(name, "-", b.strikes%count)]; p.Ended() == nil {
 			return p, nil
 		}
 	}
 	return nil, fmt.Errorf("no %s lives", name)
+}
+
+// terminatorOf a gNB.
+func (b *bench) terminatorOf(g *gnb.GNB) (*pod, error) {
+	at, _, _ := net.SplitHostPort(g.Status().AMF)
+	for _, p := range b.pods {
+		if p.address == at && p.Ended() == nil {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("no terminator lives at %q", at)
 }
 
 // again starts a pod that has ended.
@@ -424,9 +433,9 @@ func (b *bench) drainWorker(context.Context) (func(context.Context) error, error
 	}, p.Signal(os.Interrupt)
 }
 
-// killTerminator that gNBs are at. They come to the other one.
+// killTerminator of the gNB whose UEs are looked at. It comes to another one.
 func (b *bench) killTerminator(context.Context) (func(context.Context) error, error) {
-	p, err := b.victim("n2", b.o.terminators)
+	p, err := b.terminatorOf(b.access.gnbs[0])
 	if err != nil {
 		return nil, err
 	}

@@ -194,6 +194,19 @@ func (u *UE) Status() Status {
 	return s
 }
 
+// Downlink is where packets to the UE's first session come: its address, "" while it has none, and the TEID at the gNB, 0 while the UE is idle. It is what of Status
+// costs nothing.
+func (u *UE) Downlink() (address string, teid uint32) {
+	s := u.view.now.Load()
+	if len(s.Sessions) == 0 {
+		return "", 0
+	}
+	if t := s.Sessions[0].live.tunnel.Load(); t != nil {
+		teid = t.LocalTEID
+	}
+	return s.Address, teid
+}
+
 // fill reads what changes without an event.
 func (e *SessionStatus) fill() {
 	x := e.live
