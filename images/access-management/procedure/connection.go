@@ -319,17 +319,30 @@ func (t *turn) wait(why string) {
 // accessBack: the gNB has kept the UE, and so has the AMF.
 func (t *turn) accessBack(e AccessBack) {
 	t.out.Refused = "the UE does not wait for that gNB"
+	// Its holder may hear both at once.
+	away := func(a *record.Attachment) bool {
+		return a.GNB == e.At.GNB && (a.Lost || a.Terminator == e.Was.Terminator && a.Association == e.Was.Association)
+	}
 	for n := range t.s.Left {
-		if a := &t.s.Left[n]; a.Lost && a.GNB == e.At.GNB {
+		if a := &t.s.Left[n]; away(a) {
 			t.backAtLeft(a, e.At)
 			t.dueLeft()
 			t.out.Refused = ""
 		}
 	}
-	if a := t.s.N2; a != nil && a.Lost && a.GNB == e.At.GNB {
-		t.out.Refused = ""
-		t.back(e.At)
+	switch a := t.s.N2; {
+	case a == nil || !away(a):
+		return
+	case !a.Lost && (t.s.Phase != record.Registered || t.doing() == Deregistration): // it is let go of when the loss is heard
+		return
+	case !a.Lost:
+		t.abort("the association is gone")
+		if t.s == nil || t.s.N2 == nil {
+			return
+		}
 	}
+	t.out.Refused = ""
+	t.back(e.At)
 }
 
 // back at its gNB, by another association. One that was in the midst of something begins anew.

@@ -40,8 +40,8 @@ type AccessLost struct {
 
 // AccessBack: the gNB of a connection whose association was lost is there again, by another one, and has kept its UEs (TS 38.413 8.7.1.1).
 type AccessBack struct {
-	// At is the gNB's association, without a UE.
-	At record.Attachment
+	// At is the gNB's association, without a UE, and Was the one that it had.
+	At, Was record.Attachment
 }
 
 // NotSent: a message did not leave, since its association is no more.

@@ -125,6 +125,10 @@ func TestRelease(t *testing.T) {
 	}
 	away := happens("terminator: the association is gone", awayFor(true))
 	back := happens("the gNB is back, with its UEs", AccessBack{At: record.Attachment{Terminator: "n2-1", Association: 7, GNB: gnb1.Key(), Since: 9}})
+	sooner := happens("the gNB is back, with its UEs, before the loss is known", AccessBack{
+		At:  record.Attachment{Terminator: "n2-1", Association: 7, GNB: gnb1.Key(), Since: 9},
+		Was: record.Attachment{Terminator: "n2-0", Association: 1},
+	})
 	yonder := first("UE: Service Request, by another gNB", gnb2, 3, 7, serviceRequest(n1.ServiceSignalling, n1.Of(1), 0))
 	letGo := act{name: "gNB: UE Context Release Complete", event: func(tr *teller) Event {
 		return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}
@@ -233,6 +237,15 @@ func TestRelease(t *testing.T) {
 		{name: "the association is lost while the UE is served: it begins anew where it is released", from: idleUE, acts: []act{serves, toSetUp, away, back, released}},
 		{name: "the association is lost while the UE registers for the first time: nothing is kept", acts: []act{asksIn, away}},
 		{name: "the gNB is back before the loss of its association is known, and has kept the UE", from: elsewhere(true), acts: []act{away}},
+		{name: "and says so itself: the loss changes nothing", from: withSession, acts: []act{sooner, away}},
+		{name: "and says so itself of a UE that is elsewhere by now: it hears that", from: withSession, acts: []act{yonder, sooner, letGo}},
+		{name: "and says so itself while the UE is served: it begins anew where it is released", from: idleUE, acts: []act{serves, toSetUp, sooner, released}},
+		{name: "and says so itself while the UE is deregistered", from: withSession, acts: []act{
+			says("UE: Deregistration Request", leaves(false)), sessionGo, unpoliced, sooner, away, back, letGo,
+		}},
+		{name: "another association's gNB is back", from: withSession, acts: []act{happens("the gNB is back, with its UEs", AccessBack{
+			At: record.Attachment{Terminator: "n2-1", Association: 7, GNB: gnb1.Key(), Since: 9}, Was: record.Attachment{Terminator: "n2-0", Association: 2},
+		})}},
 		{name: "the gNB is back before the loss of its association is known, and has not kept the UE", from: elsewhere(false), acts: []act{away}},
 		{name: "the gNB is back, and a message of the UE's comes before that is known: it is back, too", from: withSession, acts: []act{
 			away, {name: "gNB: Uplink NAS Transport", event: func(tr *teller) Event {

@@ -12,8 +12,40 @@ import (
 
 // fromGNB: what concerns a gNB rather than a UE. UEs that are lost by it are, before it is answered; those of other shards are lost there, from the same
 // message (link.Share). UEs whose connections came behind it (record.Attachment.Since) are not of those, however late it is. Of an NG Setup the shard is done when
-// SMFs have answered for those UEs, too: its terminator has the answer wait for that.
+// SMFs have answered for those UEs, too: its terminator has the answer wait for that. Where it is not known whether other associations of the gNB are gone, it
+// waits for that first, since a gNB finds out sooner than anybody.
 func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, done func()) {
+	a := associationOf(&at)
+	if behind, waits := r.unsure[a]; waits {
+		r.unsure[a] = append(behind, func() { r.fromGNB(at, d, m, done) })
+		return
+	}
+	setup, is := m.(*n2.NGSetupRequest)
+	if !is {
+		r.handleGNB(at, d, m, done)
+		return
+	}
+	r.unsure[a] = []func(){}
+	waited := false
+	r.w.Sure(procedure.NameOf(setup.Node), at, func() {
+		if r.stopped {
+			return
+		}
+		behind := r.unsure[a]
+		delete(r.unsure, a)
+		if waited && r.gone(a) { // the gNB has not heard an answer: it comes again
+			done()
+		} else {
+			r.handleGNB(at, d, m, done)
+		}
+		for _, f := range behind {
+			f()
+		}
+	})
+	waited = true
+}
+
+func (r *Runner) handleGNB(at record.Attachment, d *link.Deliver, m n2.Message, done func()) {
 	if setup, is := m.(*n2.NGSetupRequest); is && setup.Retention && r.gone(associationOf(&at)) {
 		done() // it has lost the association since, and says the same on the next: what is decided then it hears
 		return

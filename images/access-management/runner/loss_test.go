@@ -174,6 +174,75 @@ func TestAnNGSetupWaitsForSMFs(t *testing.T) {
 	}
 }
 
+// A gNB sets itself up anew before it is known that the association is gone that it had: its UEs are not left on that, and it hears whether they are kept when it is.
+func TestAGNBThatIsFasterThanTheNews(t *testing.T) {
+	const again = gnbAt + 1
+	plmn, err := n2.MakePLMN("208", "93")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ retains, dies, ends bool }{
+		"with its UEs":                         {retains: true, dies: true},
+		"without them":                         {dies: true},
+		"and both associations are there":      {},
+		"and loses the new one while it waits": {dies: true, ends: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			other := n.hold(2)
+			n.doubtful = true
+			b, err := n2.Write(&n2.NGSetupRequest{
+				Node: n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}, Name: "roof", DRX: n2.DRX128, Retention: tt.retains,
+				TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			update, err := n2.Write(&n2.RANConfigurationUpdate{Name: "attic"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.term.Opened(again, 5, "gnb")
+			n.takeNoted()
+			n.term.Received(again, b)
+			n.term.Received(again, update)
+			n.settle()
+			if meanwhile := n.takeNoted(); len(n.unsure) != 1 || len(meanwhile) > 0 {
+				t.Fatalf("%d ask whether the association is gone, and meanwhile: %q", len(n.unsure), meanwhile)
+			}
+			was := n.kept().N2
+			if tt.dies {
+				n.gone[gnbAt], h.lost, other.lost = true, n.now, n.now
+			}
+			if tt.ends {
+				n.gone[again] = true
+				n.term.Ended(again, "shut down")
+			}
+			n.doubtful = false
+			n.unsure[0]()
+			n.settle()
+			is, answers := n.kept().N2, strings.Join(n.takeNoted(), ", ")
+			switch {
+			case tt.ends:
+				if is == nil || strings.Contains(answers, "send NGSetupResponse") {
+					t.Errorf("the UE is at %+v; %s", is, answers)
+				}
+			case !strings.Contains(answers, "send NGSetupResponse") || !strings.Contains(answers, "send RANConfigurationUpdate"):
+				t.Errorf("the answers are %s", answers)
+			case !tt.dies && (is == nil || is.Association != gnbAt):
+				t.Errorf("the UE is at %+v", is)
+			case tt.dies && tt.retains && (is == nil || is.Lost || is.Association != again || is.AMF != was.AMF):
+				t.Errorf("the UE is at %+v", is)
+			case tt.dies && !tt.retains && is != nil:
+				t.Errorf("the UE is at %+v", is)
+			}
+			if all, _ := n.term.Waiting(); all != 0 {
+				t.Errorf("%d messages wait", all)
+			}
+		})
+	}
+}
+
 // A gNB that was gone again before its NG Setup came to anybody hears nothing of what would be decided: its UEs wait for the next one.
 func TestAGNBThatHasGoneAgain(t *testing.T) {
 	n, h := registered(t)

@@ -171,7 +171,10 @@ func (r *Runner) returned(s *settling, at record.Attachment, gnb string, kept bo
 				case was.GNB != gnb:
 					return nil
 				case kept:
-					return procedure.AccessBack{At: record.Attachment{Terminator: at.Terminator, Association: at.Association, GNB: gnb, Since: at.Since}}
+					return procedure.AccessBack{
+						At:  record.Attachment{Terminator: at.Terminator, Association: at.Association, GNB: gnb, Since: at.Since},
+						Was: record.Attachment{Terminator: a.terminator, Association: a.number},
+					}
 				}
 				return lost(was, "the gNB is back, and has not kept its UEs", false)
 			}, next)

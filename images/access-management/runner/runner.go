@@ -54,6 +54,7 @@ type Runner struct {
 	announced          map[association]announcement
 	said               map[association]*record.GNB // what this runner has had remembered of gNBs
 	settingUp          map[association]int         // NG Setups that are not answered yet
+	unsure             map[association][]func()    // NG Setups that wait for World.Sure, with what came behind them
 	sends              sends
 	statuses           statuses
 	gave               map[string]time.Time // UEs that were given up, by key: nothing is done for them until then
@@ -104,7 +105,7 @@ func New(c Config) *Runner {
 		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{}, left: map[string]bool{},
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
 		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, gnbs: map[association]string{},
-		warned: map[association]time.Time{}, announced: map[association]announcement{}, said: map[association]*record.GNB{}, settingUp: map[association]int{},
+		warned: map[association]time.Time{}, announced: map[association]announcement{}, said: map[association]*record.GNB{}, settingUp: map[association]int{}, unsure: map[association][]func(){},
 		sends: sends{next: c.Writer + 1}, gave: map[string]time.Time{},
 		statuses: statuses{list: map[string]*listening{}},
 	}

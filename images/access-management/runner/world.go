@@ -41,6 +41,9 @@ type World interface {
 	GNBs() []*record.GNB
 	// Lost is when the last association of the gNB of that name was lost on which it was not doubtful (record.GNB); false: that is not known, or long ago.
 	Lost(name string) (time.Time, bool)
+	// Sure calls then as soon as it is known of each association that the gNB of that name has beside this one whether it is there or gone, or when that has taken
+	// too long, which is a second; it may do so at once.
+	Sure(name string, at record.Attachment, then func())
 	// Near are the gNBs that have a tracking area of those, each once.
 	Near(area record.Area) []*record.GNB
 

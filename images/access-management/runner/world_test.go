@@ -74,6 +74,9 @@ type network struct {
 	strangers int
 	// step is called before anything leaves a holder, and before it writes.
 	step func(*holder)
+	// doubtful: it is not known whether other associations of gNBs are gone; unsure are those who have asked.
+	doubtful bool
+	unsure   []func()
 }
 
 type timer struct {
@@ -347,7 +350,14 @@ func (n *network) newest() (g *record.GNB) {
 
 func (h *holder) GNB(_ string, a uint64) *record.GNB { return h.nodes[a] }
 func (h *holder) Find(string) *record.GNB            { return h.newest() }
-func (h *holder) Lost(string) (time.Time, bool)      { return h.lost, !h.lost.IsZero() }
+func (h *holder) Sure(_ string, _ record.Attachment, then func()) {
+	if h.doubtful {
+		h.unsure = append(h.unsure, func() { h.do(then) })
+		return
+	}
+	then()
+}
+func (h *holder) Lost(string) (time.Time, bool) { return h.lost, !h.lost.IsZero() }
 func (h *holder) GNBs() (out []*record.GNB) {
 	for _, a := range slices.Sorted(maps.Keys(h.nodes)) {
 		out = append(out, h.nodes[a])

@@ -44,6 +44,8 @@ type pod struct {
 	met    map[string]bool
 	doubts map[string]uint64
 	echoes uint64
+	// questions that are not answered, in the order in which they came up.
+	questions []*question
 	// waits is what came while the pod stood still, in its order.
 	waits []func()
 }
@@ -65,7 +67,7 @@ func (w *world) newPod(name string) *pod {
 func (p *pod) Started() {
 	p.held, p.wires, p.nodes, p.waits = map[string]*holding{}, map[string]*wire{}, map[string]*record.GNB{}, nil
 	p.bereft, p.doubted = map[string]time.Time{}, map[string]time.Time{}
-	p.met, p.doubts = map[string]bool{}, map[string]uint64{}
+	p.met, p.doubts, p.questions = map[string]bool{}, map[string]uint64{}, nil
 	p.settings = p.w.settings
 	for _, e := range p.w.ends {
 		p.again(e)
@@ -221,6 +223,7 @@ func (p *pod) opened(x *wire, f *link.Opened) {
 			delete(p.nodes, key)
 		}
 	}
+	p.answered(x, true, 0)
 	for life := 1; life <= x.endLife; life++ { // those of before have ended
 		for _, r := range p.runners() {
 			r.TerminatorHeard(fmt.Sprint(x.e.slot, ".", life))
@@ -240,6 +243,7 @@ func (p *pod) ask(x *wire) {
 
 // echo of a terminator: lives of it that were in doubt before are over.
 func (p *pod) echo(x *wire, number uint64) {
+	p.answered(x, false, number)
 	for _, name := range slices.Sorted(maps.Keys(p.doubts)) {
 		if slotOf(name) == x.e.slot && p.doubts[name] <= number {
 			delete(p.doubts, name)
@@ -249,6 +253,70 @@ func (p *pod) echo(x *wire, number uint64) {
 			}
 		}
 	}
+}
+
+// question whether terminators live, or have died with the associations that they had.
+type question struct {
+	// lives that have not answered, and the echo that does; 0: none was asked for yet.
+	lives map[string]uint64
+	then  func()
+	over  bool
+}
+
+// ends a question: who has asked hears it, once.
+func (q *question) end() {
+	if !q.over {
+		q.over = true
+		q.then()
+	}
+}
+
+// Sure asks those of whose lives a gNB has associations for an echo.
+func (v *view) Sure(name string, at record.Attachment, then func()) {
+	p := v.pod
+	q := &question{lives: map[string]uint64{}, then: func() { v.in(then) }}
+	for _, key := range slices.Sorted(maps.Keys(p.nodes)) {
+		terminator, _, _ := strings.Cut(key, "/")
+		if p.nodes[key].Key() != name || terminator == at.Terminator {
+			continue
+		}
+		q.lives[terminator] = 0
+		if x := p.wires[slotOf(terminator)]; x != nil && x.heard == terminator {
+			p.askFor(q, x)
+		}
+	}
+	if len(q.lives) == 0 {
+		then()
+		return
+	}
+	p.questions = append(p.questions, q)
+	v.After(time.Second, q.end)
+}
+
+func (p *pod) askFor(q *question, x *wire) {
+	p.echoes++
+	q.lives[x.heard] = p.echoes
+	x.toEnd(&link.Send{Number: p.echoes, Shard: link.NoShard})
+}
+
+// answered: a terminator has listed its associations, or echoed.
+func (p *pod) answered(x *wire, listed bool, echo uint64) {
+	for _, q := range slices.Clone(p.questions) {
+		for _, name := range slices.Sorted(maps.Keys(q.lives)) {
+			n := q.lives[name]
+			switch {
+			case slotOf(name) != x.e.slot:
+			case name != x.heard || n != 0 && n <= echo:
+				delete(q.lives, name)
+			case listed:
+				p.askFor(q, x)
+			}
+		}
+		if len(q.lives) == 0 {
+			q.end()
+		}
+	}
+	p.questions = slices.DeleteFunc(p.questions, func(q *question) bool { return q.over })
 }
 
 // slotOf the life of a terminator.

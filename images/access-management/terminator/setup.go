@@ -25,7 +25,7 @@ type heldSend struct {
 
 const (
 	// setupPatience is how long an answer waits: a gNB does not for ever, and UEs for their gNB.
-	setupPatience = time.Second
+	setupPatience = 2 * time.Second
 	// mostHeld is how much waits for it.
 	mostHeld = 1024
 )

@@ -103,6 +103,7 @@ func (l *links) endLives(names ...string) (told []string) {
 		}
 		l.bereaved(slices.Collect(maps.Values(x.associations))...)
 		x.gone, x.associations, x.fresh, x.listed = true, nil, nil, false
+		l.said(name)
 		told = append(told, name)
 	}
 	return told
@@ -202,6 +203,7 @@ func (s *session) echo(round uint64) {
 	l.mu.Lock()
 	if x := l.lives[s.name]; x.conn == s.conn && round <= l.round {
 		x.answered = max(x.answered, round)
+		l.said(s.name)
 	}
 	told := l.settle()
 	l.mu.Unlock()

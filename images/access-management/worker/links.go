@@ -34,6 +34,8 @@ type links struct {
 	// round of looking for terminators, and of echoes; doubts are lives that were not met, and the round in which each came up.
 	round  uint64
 	doubts map[string]uint64
+	// questions that are not answered.
+	questions map[*question]bool
 	// dialled are the addresses that are dialled, or connected.
 	dialled map[string]*address
 	// whole is since when each address has told its associations; zero: one has not, or blind: they could not be looked for.
@@ -70,7 +72,7 @@ const (
 )
 
 func newLinks(p *Pod) *links {
-	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, doubts: map[string]uint64{}, bereft: map[string]time.Time{}, doubted: map[string]time.Time{}, dialled: map[string]*address{}, again: make(chan struct{}, 1)}
+	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, doubts: map[string]uint64{}, bereft: map[string]time.Time{}, doubted: map[string]time.Time{}, dialled: map[string]*address{}, questions: map[*question]bool{}, again: make(chan struct{}, 1)}
 }
 
 // run until the pod has given up its shards.
@@ -193,8 +195,9 @@ func (l *links) keep(ctx context.Context, at string, a *address) {
 		if err := l.connect(ctx, at, a); ctx.Err() == nil {
 			l.failed(at, a, err)
 		}
-		if time.Since(began) > longestWait {
+		if time.Since(began) > longestWait { // there was one: whether its terminator lives shows at once
 			wait = firstWait
+			continue
 		}
 		if !sleep(ctx, wait) {
 			return
@@ -446,6 +449,9 @@ func (s *session) opened(f *link.Opened) error {
 		x.associations, x.fresh, x.listed = x.fresh, nil, true
 		s.address.listed, l.heard = true, true
 		l.count()
+		if l.asked(s.name) {
+			l.askFor(s.name)
+		}
 	case f.Listed:
 		a := newAssociation(s.name, f, l.pod.Log)
 		if was := x.associations[f.Association]; was != nil {

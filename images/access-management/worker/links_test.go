@@ -368,6 +368,82 @@ func TestAGNBThatHasGoneToAnotherTerminator(t *testing.T) {
 	expect("when the first terminator has listed it again")
 }
 
+// A gNB that has gone to another terminator may be there before the first one's death is known: what becomes of its UEs waits for that.
+func TestAGNBThatIsFasterThanTheNews(t *testing.T) {
+	g := &record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3}}}
+	octets, err := g.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		become func(*scripted, *link.Conn)
+		want   runner.Standing
+	}{
+		"the terminator lives": {func(s *scripted, _ *link.Conn) { s.deaf.Store(false) }, runner.There},
+		"it has died": {func(s *scripted, c *link.Conn) {
+			_ = s.listener.Close()
+			c.Close()
+		}, runner.Gone},
+		"it is another life by now": {func(s *scripted, c *link.Conn) {
+			c.Close()
+			s.met("n2-0/2")
+		}, runner.Gone},
+		"it was cut off, and lists the association again": {func(s *scripted, c *link.Conn) {
+			s.deaf.Store(false)
+			c.Close()
+			c = s.met("n2-0/1", 50)
+			s.say(c, &link.Node{Association: 50, Node: octets})
+		}, runner.There},
+		"nobody knows": {func(*scripted, *link.Conn) {}, runner.There},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, second := listen(t), listen(t)
+			p := podAt(t, func() []string { return []string{first.listener.Addr().String(), second.listener.Addr().String()} })
+			c := first.met("n2-0/1")
+			other := second.met("n2-1/1")
+			first.say(c, &link.Opened{Association: 50, Node: octets})
+			p.awaits(t, "n2-0/1", 50, runner.There)
+			second.say(other, &link.Opened{Association: 2, Node: octets})
+			p.awaits(t, "n2-1/1", 2, runner.There)
+			if !p.links.sure("another gNB", "n2-1/1", nil) {
+				t.Error("it is not known of a gNB that has no associations")
+			}
+			second.deaf.Store(true) // it is not asked
+			first.deaf.Store(true)
+			stands := make(chan runner.Standing, 1)
+			if p.links.sure(g.Key(), "n2-1/1", func() {
+				go func() { stands <- p.links.standing("n2-0/1", 50) }()
+			}) {
+				t.Fatal("it is known before anybody was asked")
+			}
+			select {
+			case <-first.asked:
+			case <-time.After(patience):
+				t.Fatal("nobody asks the terminator")
+			}
+			select {
+			case <-stands:
+				t.Error("it is known before anybody has answered")
+			default:
+			}
+			if tt.become(first, c); name == "the terminator lives" {
+				if p.links.sure(g.Key(), "n2-1/1", func() {}) {
+					t.Error("what was known before is taken for what is known now")
+				}
+			}
+			select {
+			case is := <-stands:
+				if is != tt.want {
+					t.Errorf("then the association has standing %d, want %d", is, tt.want)
+				}
+			case <-time.After(patience):
+				t.Error("it is never known")
+			}
+		})
+	}
+}
+
 // A gNB that may not have heard that its UEs are lost is not told that they are kept because that association was lost, too.
 func TestALossThatCountsForNothing(t *testing.T) {
 	first := listen(t)
