@@ -37,9 +37,9 @@ type Options struct {
 	// not renewed meanwhile.
 	Gained func(sessionstore.Lease)
 	Lost   func(shard string)
-	// Released, where it is set, is called when the store has a shard back that was given up: tell the other pods, whose
-	// Look spares them half a second.
-	Released func(shard string)
+	// Released, where it is set, is called when the store has a shard back that was given up, or a seat, without which the share of the others is
+	// larger: tell the other pods, whose Look of that name spares them half a second.
+	Released func(name string)
 	// Log is told of what changes.
 	Log *slog.Logger
 }
@@ -84,6 +84,8 @@ type claim struct {
 	askedAt     time.Time
 	acquiring   bool
 	next, retry time.Time
+	// again says that it is to be looked at once more: the answer to the request under way may be of before.
+	again bool
 
 	// What the store said of others, and when: looked is zero as long as it has said nothing. since is since when
 	// the holder is the same.
@@ -219,11 +221,11 @@ func (k *Keeper) Fenced(l sessionstore.Lease) {
 	})
 }
 
-// Look says that a shard may be free now.
-func (k *Keeper) Look(shard string) {
+// Look says that a shard, or a seat, may be free now.
+func (k *Keeper) Look(name string) {
 	k.each(func(c *claim) {
-		if c.name == shard && !c.held() {
-			c.next = time.Time{}
+		if c.name == name && !c.held() {
+			c.next, c.again = time.Time{}, c.asked != 0
 		}
 	})
 }

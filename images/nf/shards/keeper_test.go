@@ -215,38 +215,59 @@ func TestACleanEnd(t *testing.T) {
 	w.wants("within a sixth of a lease", "a:, b: 0 1 2 3")
 }
 
-// Who is told of a shard that is free takes it at once.
+// Who is told of what is free takes it at once: of shards, and of the seat without which its share is all of them.
 func TestLookingAtWhatWasReleased(t *testing.T) {
-	w := newWorld(t, 1, "0")
-	a := w.join("a")
-	w.advance(time.Second)
-	b := w.join("b")
-	w.advance(time.Second)
-	a.end()
-	w.advance(10 * time.Millisecond)
-	b.Look("0")
-	b.Look("seat:smf:0")
-	b.told()
-	w.advance(20 * time.Millisecond)
-	w.wants("b was told", "a:, b: 0")
-}
-
-func TestReleasedIsToldWhenTheStoreHasIt(t *testing.T) {
-	w := newWorld(t, 1, "0", "1")
-	var released []string
-	w.join("a", func(o *Options) {
-		o.Released = func(shard string) {
-			if holder, _, err := w.store.Holder(context.Background(), shard); holder != "" || err != nil {
-				t.Errorf("%s is released, and held by %q", shard, holder)
+	w := newWorld(t, 1, "0", "1", "2", "3")
+	var b *pod
+	a := w.join("a", func(o *Options) {
+		o.Released = func(name string) {
+			if holder, _, err := w.store.Holder(context.Background(), name); holder != "" || err != nil {
+				t.Errorf("%s is released, and held by %q", name, holder)
 			}
-			released = append(released, shard)
+			if b != nil {
+				b.Look(name)
+				b.told()
+			}
 		}
 	})
 	w.advance(time.Second)
-	w.pods["a"].end()
+	b = w.join("b")
+	w.advance(10 * time.Second)
+	w.wants("before", "a: 0 1, b: 2 3")
+	a.end()
+	w.advance(30 * time.Millisecond)
+	w.wants("b was told", "a:, b: 0 1 2 3")
+}
+
+// What is said while the store is asked counts, too: its answer may be of before.
+func TestLookingWhileOneLooks(t *testing.T) {
+	w := newWorld(t, 1, "0")
+	w.join("a")
 	w.advance(time.Second)
-	if !slices.Equal(released, []string{"0", "1"}) && !slices.Equal(released, []string{"1", "0"}) {
-		t.Errorf("released: %q", released)
+	b := w.join("b")
+	w.advance(time.Second)
+	asked := func() (looks []Request) {
+		requests, _ := b.Step()
+		for _, r := range requests {
+			if r.Op == OpLook && r.Lease.Shard == "0" {
+				looks = append(looks, r)
+			}
+		}
+		return looks
+	}
+	b.dead = true // the test is its loop
+	b.Look("0")
+	looks := asked()
+	if len(looks) != 1 {
+		t.Fatalf("it looks %d times", len(looks))
+	}
+	b.Look("0")
+	if again := asked(); len(again) != 0 {
+		t.Errorf("it looks again before the store has answered: %+v", again)
+	}
+	b.Answered(looks[0], Answer{Holder: "a", Epoch: 1})
+	if again := asked(); len(again) != 1 {
+		t.Errorf("then it looks %d times", len(again))
 	}
 }
 

@@ -276,6 +276,9 @@ func (k *Keeper) Answered(r Request, a Answer) {
 		c.asked = 0
 		k.hear(c, r, a.Err, now)
 		k.answered(c, r, a, now)
+		if c.again {
+			c.again, c.next = false, now
+		}
 	}
 	k.mu.Unlock()
 	k.call()
@@ -301,7 +304,7 @@ func (k *Keeper) answered(c *claim, r Request, a Answer, now time.Time) {
 	case OpRelease:
 		if a.Err == nil {
 			c.returned = sessionstore.Lease{}
-			if k.options.Released != nil && !c.seat {
+			if k.options.Released != nil {
 				k.calls = append(k.calls, func() { k.options.Released(c.name) })
 			}
 		}
