@@ -44,6 +44,9 @@ type AccessBack struct {
 	At, Was record.Attachment
 }
 
+// Appeared: a gNB can be reached that could not be. UEs that are paged hear it there, too.
+type Appeared struct{ GNB *record.GNB }
+
 // NotSent: a message did not leave, since its association is no more.
 type NotSent struct{ Send Send }
 
@@ -241,6 +244,7 @@ func (Initial) event()             {}
 func (FromAccess) event()          {}
 func (AccessLost) event()          {}
 func (AccessBack) event()          {}
+func (Appeared) event()            {}
 func (NotSent) event()             {}
 func (Due) event()                 {}
 func (Resumed) event()             {}

@@ -93,6 +93,8 @@ func (t *turn) handle(e Event) {
 		t.accessLost(e)
 	case AccessBack:
 		t.accessBack(e)
+	case Appeared:
+		t.appeared(e.GNB)
 	case NotSent:
 		t.notSent(e)
 	case Due:

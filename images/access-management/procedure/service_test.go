@@ -21,7 +21,7 @@ func serviceRequest(kind n1.ServiceType, has, uplink n1.Sessions) func(*teller) 
 }
 
 var (
-	pageSilent = act{name: "T3513 expires", later: pagingTime, event: func(*teller) Event { return Due{Name: duePaging} }}
+	pageSilent = act{name: "T3513 expires", later: pagingTime, event: func(*teller) Event { return Due{Name: DuePaging} }}
 	packets    = happens("SMF: packets wait", Transfer{From: 8, Session: 1, N2: []byte{1, 2, 1}, N2Type: setupRequest, Failure: "http://smf-1/failed/1", Priority: 5, FiveQI: 9})
 	toSetUp    = smf("SMF: to be set up", 1, SessionAnswer{Outcome: Done, N2: []byte{1, 2, 1}, N2Type: setupRequest, Connection: activating})
 	updated    = smf("SMF: updated", 1, SessionAnswer{Outcome: Done})
@@ -115,6 +115,8 @@ func TestService(t *testing.T) {
 		}},
 	})
 }
+
+var appears = act{name: "a gNB appears", event: func(tr *teller) Event { return Appeared{GNB: tr.gnbs[gnb1.Key()]} }}
 
 var contextLate = act{name: "a second later", later: resumeTime, event: func(*teller) Event { return Due{Name: dueContext} }}
 
@@ -279,6 +281,11 @@ func TestTransfer(t *testing.T) {
 		{name: "packets wait: the UE is paged, and comes", from: idleUE, acts: []act{packets, comes, toSetUp, contextUp, updated}},
 		{name: "the UE does not come: four pagings, and the SMF hears it", from: idleUE, acts: []act{packets, pageSilent, pageSilent, pageSilent, pageSilent, packets}},
 		{name: "the worker dies: the next one pages", from: idleUE, acts: []act{packets, dies, happens("a new holder", Resumed{}), comes, toSetUp, contextUp, updated}},
+		{name: "a gNB of its area appears while it is paged: it is paged there at once", from: idleUE, acts: []act{packets, appears, pageSilent}},
+		{name: "a gNB of another area appears while it is paged", from: idleUE, acts: []act{packets, happens("a gNB appears", Appeared{GNB: &record.GNB{
+			Areas: []record.Tracking{{TAC: 9, Broadcast: []record.Broadcast{{PLMN: "20893"}}}},
+		}})}},
+		{name: "a gNB appears, and nobody wants the UE", from: idleUE, acts: []act{appears}},
 		{name: "more packets while it is paged", from: idleUE, acts: []act{packets, packets}},
 		{name: "the UE comes by a registration", from: idleUE, acts: []act{packets, updates, toSetUp}},
 		{name: "an SMF that does not want the UE to be woken", from: idleUE, acts: []act{happens("SMF: command, skip where idle", quiet)}},

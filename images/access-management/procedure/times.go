@@ -9,7 +9,6 @@ import (
 // Names of times.
 const (
 	dueCommand   = "command"   // T3522, T3550, T3555, T3560, T3570: the UE has not answered
-	duePaging    = "paging"    // T3513
 	dueReachable = "reachable" // mobile reachable
 	dueImplicit  = "implicit"  // implicit deregistration
 	dueAccess    = "access"    // the access network has not answered
@@ -23,12 +22,14 @@ const (
 	dueLocated   = "located"  // an access network has not said where the UE is
 	dueMoved     = "moved"    // another AMF has not said what it has taken of the UE
 
+	// DuePaging is T3513: while it runs the UE is paged.
+	DuePaging = "paging"
 	// DueGiven: another shard, to which the UE was given up, has not taken it. Who gives it up says when.
 	DueGiven = "given"
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueUnheard, dueContext, dueRetained, dueEnding, dueLocated, dueMoved, DueGiven}
+var DueNames = []string{dueCommand, DuePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueUnheard, dueContext, dueRetained, dueEnding, dueLocated, dueMoved, DueGiven}
 
 // Timers of TS 24.501 10.2, and how often they run.
 const (
@@ -72,7 +73,7 @@ func (t *turn) timer(name string) {
 	switch name {
 	case dueCommand:
 		t.commandSilent()
-	case duePaging:
+	case DuePaging:
 		t.pageAgain()
 	case dueReachable:
 		t.unreachable()

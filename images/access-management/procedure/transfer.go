@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"net/http"
+	"slices"
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
@@ -109,13 +110,39 @@ func (t *turn) page(priority uint8) {
 }
 
 func (t *turn) pageOnce() {
-	p := t.s.Paging
-	p.Attempts++
-	s := t.in.Settings
-	area := t.s.Area
-	if len(area.TACs) == 0 {
-		area = record.Area{PLMN: t.s.Place.PLMN, TACs: []uint32{t.s.Place.TAC}}
+	t.s.Paging.Attempts++
+	t.pageIn(t.pagingArea())
+	t.due(DuePaging, pagingTime)
+}
+
+// pagingArea is where the UE is paged: where it may be without telling.
+func (t *turn) pagingArea() record.Area {
+	if len(t.s.Area.TACs) > 0 {
+		return t.s.Area
 	}
+	return record.Area{PLMN: t.s.Place.PLMN, TACs: []uint32{t.s.Place.TAC}}
+}
+
+// appeared: who was paged while a gNB of the area could not be reached is paged in its cells at once. T3513 goes on.
+func (t *turn) appeared(g *record.GNB) {
+	if t.s.Paging == nil || t.s.N2 != nil {
+		return
+	}
+	area := t.pagingArea()
+	there := g.TACs(area.PLMN)
+	in := record.Area{PLMN: area.PLMN}
+	for _, tac := range area.TACs {
+		if slices.Contains(there, tac) {
+			in.TACs = append(in.TACs, tac)
+		}
+	}
+	if len(in.TACs) > 0 {
+		t.pageIn(in)
+	}
+}
+
+func (t *turn) pageIn(area record.Area) {
+	p, s := t.s.Paging, t.in.Settings
 	t.do(Page{Area: area, Message: &n2.Paging{
 		Identity: n2.FiveGSTMSI{Set: s.Set, Pointer: s.Pointer, TMSI: t.s.TMSI}, DRX: n2.PagingDRX(t.s.DRX), TAIs: tais(area), Priority: n2.PagingPriority(p.Priority),
 		Radio:      t.live.radio,
@@ -124,7 +151,6 @@ func (t *turn) pageOnce() {
 	if t.s.OldTMSI != 0 && p.Attempts%2 == 0 { // TS 24.501 5.5.1.2.8 c: it may have either
 		t.out.Effects[len(t.out.Effects)-1].(Page).Message.Identity.TMSI = t.s.OldTMSI
 	}
-	t.due(duePaging, pagingTime)
 }
 
 // pageAgain: T3513.
@@ -147,7 +173,7 @@ func (t *turn) paged() {
 			t.ended(Paging, "", t.s.Paging.Began)
 		}
 		t.s.Paging = nil
-		t.due(duePaging, 0)
+		t.due(DuePaging, 0)
 	}
 }
 

@@ -187,7 +187,7 @@ func (w *walker) check(e Event) {
 		}
 	}
 	for name, waits := range map[string]bool{
-		dueCommand: u.Command != nil, duePaging: u.Paging != nil, dueAccess: u.N2 != nil && !u.N2.Lost && (u.N2.Setting || u.N2.Releasing),
+		dueCommand: u.Command != nil, DuePaging: u.Paging != nil, dueAccess: u.N2 != nil && !u.N2.Lost && (u.N2.Setting || u.N2.Releasing),
 		dueLeft: len(u.Left) > 0, dueHandover: u.Handover != nil, dueRetained: u.N2 != nil && u.N2.Lost && !w.due[dueAccess], dueMoved: u.Going,
 	} {
 		if waits && !w.due[name] {
@@ -250,7 +250,7 @@ func (w *walker) event() Event {
 		return rare[w.r.IntN(len(rare))]()
 	}
 	if u.Paging != nil && w.r.IntN(2) == 0 {
-		return Due{Name: duePaging}
+		return Due{Name: DuePaging}
 	}
 	if c := u.Command; c != nil && c.Attempts > 1 && w.r.IntN(2) == 0 { // who is silent mostly stays so
 		return Due{Name: dueCommand}
@@ -263,6 +263,7 @@ func (w *walker) event() Event {
 			return Transfer{From: w.token, Session: uint8(1 + w.r.IntN(2)), N1: []byte{0x2e, 1, 0, 0xcb}, N2: []byte{1}, N2Type: setupRequest, SkipIdle: w.r.IntN(2) == 0}
 		},
 		func() Event { return SubscriptionChanged{} },
+		func() Event { return Appeared{GNB: w.gnbs[[]record.GNB{gnb1, gnb2}[w.r.IntN(2)].Key()]} },
 		func() Event {
 			return AccessLost{At: record.Attachment{Terminator: "n2-0", Association: uint64(1 + w.r.IntN(2))}, Kept: w.r.IntN(4) > 0}
 		},

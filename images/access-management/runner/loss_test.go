@@ -243,6 +243,36 @@ func TestAGNBThatIsFasterThanTheNews(t *testing.T) {
 	}
 }
 
+// A UE that is paged while its gNB is away is paged when that appears, and not when T3513 has run out.
+func TestAGNBThatAppears(t *testing.T) {
+	n, h := registered(t)
+	n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified})
+	n.settle()
+	g := n.nodes[gnbAt]
+	n.takeNoted()
+	paged := func(when string, want bool) {
+		t.Helper()
+		n.settle()
+		if is := slices.Contains(n.takeNoted(), "send Paging"); is != want {
+			t.Errorf("%s: paged %v, want %v", when, is, want)
+		}
+	}
+	h.do(func() { h.runner.Appeared(g) })
+	paged("nobody wants the UE", false)
+	h.do(func() { h.runner.Deliver(supi, procedure.Reach{From: 1}) })
+	paged("somebody does", true)
+	h.do(func() { h.runner.Appeared(g) })
+	paged("its gNB appears", true)
+	other := *g
+	other.Areas = []record.Tracking{{TAC: 9, Broadcast: g.Areas[0].Broadcast}}
+	h.do(func() { h.runner.Appeared(&other) })
+	paged("another one does", false)
+	n.pass(time.Minute) // nobody answers
+	n.takeNoted()
+	h.do(func() { h.runner.Appeared(g) })
+	paged("it was given up", false)
+}
+
 // A gNB that was gone again before its NG Setup came to anybody hears nothing of what would be decided: its UEs wait for the next one.
 func TestAGNBThatHasGoneAgain(t *testing.T) {
 	n, h := registered(t)

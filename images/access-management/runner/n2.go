@@ -202,6 +202,19 @@ func (r *Runner) send(u *ue, e procedure.Send) {
 	})
 }
 
+// Appeared: a gNB can be reached by now. UEs that are paged are where it is, perhaps, and nobody has paged them there.
+func (r *Runner) Appeared(g *record.GNB) {
+	r.once(func() {
+		now := r.w.Now()
+		for _, u := range r.cache.all(func(u *ue) bool {
+			at, is := u.times.of(procedure.DuePaging)
+			return is && at.After(now)
+		}) {
+			r.deliver(u, queued{Event: procedure.Appeared{GNB: g}})
+		}
+	})
+}
+
 // page by all gNBs of the area. What is not sent is paged for again.
 func (r *Runner) page(e procedure.Page) {
 	octets, err := n2.Write(e.Message)

@@ -171,7 +171,7 @@ func (r *Runner) elsewhere(u *ue, err *otherShardError) {
 			q.op(err)
 		case procedure.Initial, procedure.FromAccess:
 			r.unknown(q)
-		case procedure.Due, procedure.Resumed, procedure.AccessLost, procedure.NotSent:
+		case procedure.Due, procedure.Resumed, procedure.AccessLost, procedure.Appeared, procedure.NotSent:
 		default:
 			if r.may() {
 				r.w.Pass(err.shard, u.key, q.Event)

@@ -64,7 +64,7 @@ func (e *end) tells(f link.Frame) {
 
 func (e *end) remembers(association uint64, octets []byte) {
 	a := e.associations[association]
-	if a == nil || a.over || octets == nil || e.w.strangers == 0 {
+	if a == nil || a.over || octets == nil || e.w.strangers == 0 || e.t.Holds(association) { // what it is asked is on its way
 		return
 	}
 	g, err := record.DecodeGNB(octets)

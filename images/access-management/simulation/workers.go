@@ -345,7 +345,13 @@ func (p *pod) node(x *wire, association uint64, octets []byte) {
 		p.w.Fail("a gNB: %v", err)
 		return
 	}
-	p.nodes[nodeKey(x.heard, association)] = g
+	key := nodeKey(x.heard, association)
+	first := p.nodes[key] == nil
+	if p.nodes[key] = g; first {
+		for _, r := range p.runners() {
+			r.Appeared(g)
+		}
+	}
 }
 
 // view is the world as a shard of one life of a pod sees it.

@@ -74,6 +74,12 @@ func answersSetup(f *link.Send) bool {
 	return h.Kind == ngSetupResponse || h.Kind == ngSetupFailure
 }
 
+// Holds says whether messages to a gNB wait for the answer to its NG Setup. It hears all of them behind that.
+func (t *Terminator) Holds(id uint64) bool {
+	a := t.associations[id]
+	return a != nil && a.setup != nil && len(a.setup.held) > 0
+}
+
 // settle an NG Setup that all who are there are done with, or that has waited for them.
 func (t *Terminator) settle(a *association) {
 	x := a.setup

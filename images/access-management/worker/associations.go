@@ -67,13 +67,17 @@ func decodeNode(terminator string, association uint64, octets []byte, log *slog.
 	return g
 }
 
-// remember what a gNB has said of itself.
-func (x *life) remember(terminator string, f *link.Node, log *slog.Logger) {
+// remember what a gNB has said of itself. It is returned where it has said that first.
+func (x *life) remember(terminator string, f *link.Node, log *slog.Logger) (first *record.GNB) {
 	for _, list := range []map[uint64]*n2Association{x.associations, x.fresh} {
 		if a := list[f.Association]; a != nil {
-			a.node = decodeNode(terminator, f.Association, f.Node, log)
+			was := a.node
+			if a.node = decodeNode(terminator, f.Association, f.Node, log); was == nil {
+				first = a.node
+			}
 		}
 	}
+	return first
 }
 
 // podOf a terminator: its name without that of its life.

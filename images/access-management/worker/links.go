@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/record"
 )
 
 // links are the pod's connections to N2 terminators, one to each address, made again when they break. What a worker holds it says on each before anything
@@ -187,6 +188,18 @@ func (l *links) tell(names []string) {
 	}
 }
 
+// appeared: those gNBs can be reached, and could not be by these associations.
+func (l *links) appeared(list ...*record.GNB) {
+	for _, g := range list {
+		if g == nil {
+			continue
+		}
+		for _, s := range l.pod.all() {
+			s.loop.Post(func() { s.runner.Appeared(g) })
+		}
+	}
+}
+
 // keep a connection to an address.
 func (l *links) keep(ctx context.Context, at string, a *address) {
 	wait := firstWait
@@ -350,8 +363,9 @@ func (s *session) take(f link.Frame) error {
 		return s.opened(f)
 	case *link.Node:
 		l.mu.Lock()
-		l.lives[s.name].remember(s.name, f, l.pod.Log)
+		g := l.lives[s.name].remember(s.name, f, l.pod.Log)
 		l.mu.Unlock()
+		l.appeared(g)
 	case *link.Ended:
 		l.mu.Lock()
 		l.bereaved(l.lives[s.name].associations[f.Association])
@@ -465,9 +479,16 @@ func (s *session) opened(f *link.Opened) error {
 		a.order = l.order()
 		x.associations[f.Association] = a
 	}
+	var listed []*record.GNB
+	for _, a := range x.associations {
+		if f.Last && a.node != nil {
+			listed = append(listed, a.node)
+		}
+	}
 	l.mu.Unlock()
 	if f.Last {
 		l.tell([]string{s.name})
+		l.appeared(listed...)
 	}
 	return nil
 }

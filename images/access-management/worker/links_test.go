@@ -444,6 +444,23 @@ func TestAGNBThatIsFasterThanTheNews(t *testing.T) {
 	}
 }
 
+// A gNB appears with the first that it says on an association, and with each list of a terminator; what it says later changes nothing of where it is.
+func TestAGNBAppearsOnce(t *testing.T) {
+	octets, err := (&record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3}}}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &life{associations: map[uint64]*n2Association{1: {}}}
+	for n, want := range []bool{true, false} {
+		if g := x.remember("n2-0/1", &link.Node{Association: 1, Node: octets}, slog.New(slog.DiscardHandler)); (g != nil) != want {
+			t.Errorf("%d: %+v appears", n, g)
+		}
+	}
+	if g := x.remember("n2-0/1", &link.Node{Association: 2, Node: octets}, slog.New(slog.DiscardHandler)); g != nil {
+		t.Errorf("%+v appears on no association", g)
+	}
+}
+
 // A gNB that may not have heard that its UEs are lost is not told that they are kept because that association was lost, too.
 func TestALossThatCountsForNothing(t *testing.T) {
 	first := listen(t)
