@@ -71,6 +71,9 @@ func (d death) run(ctx context.Context, o options) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
+		if o.verbose {
+			fmt.Fprintf(os.Stderr, "# %s: answered after %s, paged after %s, %d packets lost\n", d.name, t.answers[0], t.pagings[0], t.packets)
+		}
 		all.add(t)
 	}
 	return d.report(o, all)

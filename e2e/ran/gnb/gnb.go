@@ -135,7 +135,7 @@ func (g *GNB) Run(ctx context.Context) {
 			}
 			g.log.Warn("N2 lost", "amf", address, "err", err)
 			g.setError(err)
-			if time.Since(began) > g.cfg.MaxBackoff {
+			if time.Since(began) > backoff { // it has served, or has been waited for as long
 				backoff = g.cfg.MinBackoff
 			}
 		}
