@@ -195,11 +195,13 @@ func (s fileSlice) slice() (out Slice, err error) {
 // What a Slice is given by its definition where it says nothing.
 const (
 	defaultFiveQI   uint8  = 9
-	defaultPriority uint8  = 8
 	defaultMTU      uint16 = 1400
 	defaultUplink          = "1 Gbps"
 	defaultDownlink        = "2 Gbps"
 )
+
+// DefaultPriority is the priority level of the ARP that a Slice is given by its definition where it says none.
+const DefaultPriority = 8
 
 func (d fileDataNetwork) dataNetwork() (out DataNetwork, err error) {
 	out = DataNetwork{
@@ -246,7 +248,7 @@ func (r fileRates) rates() (out record.AMBR, err error) {
 }
 
 func (a fileARP) arp() (out ARP, err error) {
-	out.Priority = or(a.PriorityLevel, defaultPriority)
+	out.Priority = or(a.PriorityLevel, DefaultPriority)
 	if out.MayPreempt, err = MayPreempt(word(a.PreemptionCapability, "NotPreempt")); err != nil {
 		return out, err
 	}

@@ -15,9 +15,9 @@ import (
 // longestBackOff bounds what UEs are told to wait: a unit may say that its overload has ended long before the time that it has said.
 const longestBackOff = 10 * time.Minute
 
-// firstServed: sessions with an ARP of a priority level below it are not left out (TS 23.501 5.7.2.2: levels 1 to 8 are for services that are authorised to
-// be treated first; 8 is what a Slice says that does not say).
-const firstServed = 8
+// firstServed: sessions with an ARP of a priority level below it are not left out. TS 23.501 5.7.2.2 has levels 1 to 8 for services that are authorised to
+// be treated first; sessions of Slices that say nothing have one of these, and would all be spared.
+const firstServed = configuration.DefaultPriority
 
 // lot is drawn where units are overloaded, for sessions that may be left out: 1 to 100, else 0.
 func (t *turn) lot() uint8 {

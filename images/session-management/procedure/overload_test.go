@@ -36,7 +36,7 @@ func TestOverload(t *testing.T) {
 		{name: "a session is left out", from: knows(whole), acts: asked(create(request(5, 0x91)), Subscription{})},
 		{name: "another unit serves it", from: knows(whole), with: two, acts: asked(create(request(5, 0x91)), Subscription{})},
 		{name: "one for emergencies is not left out", from: knows(whole), acts: []act{{name: "create", event: emergency()}}},
-		{name: "one of those that are served first is not", from: knows(whole), acts: asked(create(request(5, 0x91)), Subscription{Priority: 7, FiveQI: 9})},
+		{name: "one of those that are served first is not", from: knows(whole), acts: asked(create(request(5, 0x91)), Subscription{Priority: configuration.DefaultPriority - 1, FiveQI: 9})},
 		{name: "one that is served as others are is", from: knows(whole), acts: asked(create(request(5, 0x91)), Subscription{Priority: 9, FiveQI: 9})},
 		{name: "the UE of a session that there is goes idle, comes, and ends it", from: running, acts: []act{
 			{name: "idle", event: Update{From: 3, Connection: Deactivated}}, unitDone, {name: "it comes", event: Update{From: 4, Connection: Activating}},

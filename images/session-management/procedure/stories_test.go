@@ -125,7 +125,7 @@ func newTeller(t *testing.T) *teller {
 	sip := []n1.Filter{{Direction: n1.Bidirectional, Remote: netip.MustParsePrefix("192.0.2.0/24"), Protocol: 17, RemotePorts: n1.PortRange{First: 5060, Last: 5061}}}
 	tr.slices = []configuration.Slice{{Name: "internet", SST: 1, DataNetworks: []configuration.DataNetwork{{
 		DNN: "internet", Types: []n1.SessionType{n1.IPv4, n1.IPv6, n1.IPv4v6}, AMBR: record.AMBR{Uplink: 100e6, Downlink: 200e6}, FiveQI: 9,
-		ARP: configuration.ARP{Priority: 8}, MTU: 1400, DNS: []netip.Addr{netip.MustParseAddr("9.9.9.9")},
+		ARP: configuration.ARP{Priority: configuration.DefaultPriority}, MTU: 1400, DNS: []netip.Addr{netip.MustParseAddr("9.9.9.9")},
 		Flows: []configuration.Flow{
 			{
 				Name: "voice", FiveQI: 1, ARP: configuration.ARP{Priority: 2}, Precedence: 10, Filters: sip,

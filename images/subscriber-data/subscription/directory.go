@@ -260,7 +260,7 @@ func resolveAMBR(a v1alpha1.AMBR) AMBR {
 }
 
 func resolveARP(a v1alpha1.ARP) ARP {
-	arp := ARP{PriorityLevel: orDefault(a.PriorityLevel, 8), PreemptCap: "NOT_PREEMPT", PreemptVuln: "NOT_PREEMPTABLE"}
+	arp := ARP{PriorityLevel: orDefault(a.PriorityLevel, v1alpha1.DefaultPriorityLevel), PreemptCap: "NOT_PREEMPT", PreemptVuln: "NOT_PREEMPTABLE"}
 	if a.PreemptionCapability == v1alpha1.MayPreempt {
 		arp.PreemptCap = "MAY_PREEMPT"
 	}

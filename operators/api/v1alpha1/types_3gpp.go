@@ -126,6 +126,9 @@ const (
 	Preemptable    PreemptionVulnerability = "Preemptable"
 )
 
+// DefaultPriorityLevel is the default of ARP.PriorityLevel, for whoever reads what no API server has completed.
+const DefaultPriorityLevel = 8
+
 // ARP is the allocation and retention priority of a QoS flow (TS 23.501 5.7.2.2).
 type ARP struct {
 	// priorityLevel is 1 (highest) to 15.

@@ -17,7 +17,6 @@ import (
 // What the definition gives a Slice where it says nothing; they matter where no API server has applied them.
 const (
 	defaultFiveQI   = 9
-	defaultPriority = 8
 	defaultMTU      = 1400
 	defaultUplink   = "1 Gbps"
 	defaultDownlink = "2 Gbps"
@@ -200,7 +199,7 @@ func breakoutOf(r *reading, o v1alpha1.Breakout, upfs []v1alpha1.UPFInstance) co
 
 func arpOf(o v1alpha1.ARP) configuration.ARP {
 	return configuration.ARP{
-		Priority: octet(o.PriorityLevel, defaultPriority), MayPreempt: o.PreemptionCapability == v1alpha1.MayPreempt,
+		Priority: octet(o.PriorityLevel, configuration.DefaultPriority), MayPreempt: o.PreemptionCapability == v1alpha1.MayPreempt,
 		Preemptable: o.PreemptionVulnerability == v1alpha1.Preemptable,
 	}
 }
