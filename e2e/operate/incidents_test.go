@@ -21,7 +21,7 @@ import (
 
 // incidents by round. A UPF that is away, and an operator that is, hide what else they would tell.
 func incidents() [][]*incident {
-	stray, cordoned := map[string]string{}, map[string]string{}
+	stray, crowding, cordoned := map[string]string{}, map[string]string{}, map[string]string{}
 	return [][]*incident{
 		{
 			{
@@ -114,6 +114,16 @@ func incidents() [][]*incident {
 			{
 				name: "subscribers are to be in a database that is not there", cause: strayDatabase,
 				tells: []tale{alert("Core5GSubscriberDatabaseDown", "reason=Unreachable|NotServed")},
+			},
+			{
+				// Nobody makes a new PDU session meanwhile: most would be turned away.
+				name: "an SMF of nobody's asks for more at a time than the UPF has room for", cause: crowd(crowding),
+				tells: []tale{alert("Core5GUPFOverloaded", "pod="+upfInstance+"-0")},
+				heal: []remedy{
+					{page: "Core5GN4Errors", command: "delete pod", shown: map[string]string{"peer": straySMF}},
+					{page: "Core5GUPFSessionsNearLimit", command: "upfctl release", shown: crowding},
+				},
+				healed: notOverloaded,
 			},
 		},
 		{
@@ -327,13 +337,35 @@ func sessionsAre(least float64) func(ctx context.Context) error {
 // threshold, as fast as upf-c's share of a CPU lets it, and then asks for what is not there.
 func strayControlPlane(stray map[string]string) func(t *testing.T, ctx context.Context) (undo func()) {
 	return func(t *testing.T, ctx context.Context) (undo func()) {
-		storm(t, ctx, straySMF, smfLabels, "pfcp", "-upf", upfPod(t, ctx).Status.PodIP, "-n3", endpoint(t, ctx, firstSlice).String(),
-			"-sessions", fmt.Sprint(straySessions), "-nonsense", "20")
-		var pod cluster.Object
-		check(t, k.JSON(ctx, &pod, "get", "pod", straySMF))
-		stray["smf"] = pod.Status.PodIP
+		strayN4(t, ctx, stray, "-n3", endpoint(t, ctx, firstSlice).String(), "-sessions", fmt.Sprint(straySessions), "-nonsense", "20")
 		return func() { dismiss(t, ctx, straySMF) }
 	}
+}
+
+// strayN4 runs an SMF of nobody's, and notes by which address the UPF knows it.
+func strayN4(t *testing.T, ctx context.Context, stray map[string]string, args ...string) {
+	t.Helper()
+	storm(t, ctx, straySMF, smfLabels, append([]string{"pfcp", "-upf", upfPod(t, ctx).Status.PodIP}, args...)...)
+	var pod cluster.Object
+	check(t, k.JSON(ctx, &pod, "get", "pod", straySMF))
+	stray["smf"] = pod.Status.PodIP
+}
+
+// crowd asks for one session far more often at a time than the UPF lets wait for it: 4,096 in all, 32 for one.
+func crowd(stray map[string]string) func(t *testing.T, ctx context.Context) (undo func()) {
+	return func(t *testing.T, ctx context.Context) (undo func()) {
+		strayN4(t, ctx, stray, "-crowd", "500")
+		return func() { dismiss(t, ctx, straySMF) }
+	}
+}
+
+// notOverloaded is nil once the UPF has no PDU session left out.
+func notOverloaded(ctx context.Context) error {
+	metrics, err := k.UPFMetrics(ctx, upfInstance+"-0")
+	if n := metrics["upf_overload_reduction_percent"]; err == nil && n > 0 {
+		err = fmt.Errorf("the UPF has %.0f %% of new PDU sessions left out", n)
+	}
+	return err
 }
 
 // sessionsGone is nil once the UPF has no more sessions than the phones of this suite may have.

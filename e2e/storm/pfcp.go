@@ -300,8 +300,23 @@ func inWindow(ctx context.Context, n int, what func(ctx context.Context, i int) 
 
 // Nonsense asks so often a second to change a session that there is not, until ctx ends.
 func (s *SMF) Nonsense(ctx context.Context, rate int) error {
-	return Pace(ctx, rate, func() error {
-		return s.write(message.NewSessionModificationRequest(0, 0, 1<<62, s.next(), 0,
-			ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(0x02))))
+	return Pace(ctx, rate, s.absent)
+}
+
+// Crowd asks once a second for so many changes at a time of one session that there is not, until ctx ends. A UPF executes what is asked for one
+// session one after the other, and refuses what finds no room to wait: it counts as overloaded with little work.
+func (s *SMF) Crowd(ctx context.Context, n int) error {
+	return Pace(ctx, 1, func() error {
+		for range n {
+			if err := s.absent(); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// absent asks to change a session that there is not.
+func (s *SMF) absent() error {
+	return s.write(message.NewSessionModificationRequest(0, 0, 1<<62, s.next(), 0, ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(0x02))))
 }

@@ -2,6 +2,7 @@ package storm
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -12,6 +13,8 @@ import (
 	"github.com/wmnsk/go-pfcp/message"
 
 	"core5g.dev/core5g/e2e/ran/gtpu"
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/pfcp"
 )
 
 // upf answers on loopback as a UPF would, and notes what it is asked for.
@@ -214,6 +217,76 @@ func TestNonsenseGoesOnUntilItIsStopped(t *testing.T) {
 	}
 	stop()
 	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// room is upf-c's server, with an agent behind it that takes its time until its server has refused some.
+type room struct {
+	begun, refused atomic.Int32
+	full           chan struct{}
+}
+
+func (r *room) Heartbeat(*pfcp.Message) *pfcp.Answer { return nil }
+
+func (r *room) Handle(_ context.Context, m *pfcp.Message) *pfcp.Answer {
+	if m.Type == message.MsgTypeSessionModificationRequest {
+		r.begun.Add(1)
+		<-r.full
+		return &pfcp.Answer{IEs: []*ie.IE{ie.NewCause(ie.CauseSessionContextNotFound)}}
+	}
+	return &pfcp.Answer{IEs: []*ie.IE{ie.NewNodeID("127.0.0.1", "", ""), ie.NewCause(ie.CauseRequestAccepted), ie.NewRecoveryTimeStamp(recovered)}}
+}
+
+func (r *room) Congested(*pfcp.Message) *pfcp.Answer {
+	if r.refused.Add(1) == 1 {
+		close(r.full)
+	}
+	return &pfcp.Answer{IEs: []*ie.IE{ie.NewCause(ie.CausePFCPEntityInCongestion)}}
+}
+
+type nobodyCounts struct{}
+
+func (nobodyCounts) Message(string, string, string) {}
+func (nobodyCounts) Retransmission(string, string)  {}
+func (nobodyCounts) Latency(string, time.Duration)  {}
+
+// A crowd finds less room in a UPF with the limits that it has by itself than it needs.
+func TestACrowdFindsNoRoom(t *testing.T) {
+	defaults, err := config.Parse([]byte("nodeID: 10.0.0.1\nn3: {endpoints: [172.30.3.16]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := defaults.Limits
+	server, err := pfcp.Listen(netip.MustParseAddrPort("127.0.0.1:0"), pfcp.Options{
+		Interval: time.Second, Attempts: 3, Requests: limits.Requests, Answers: limits.Answers << 20,
+		Log: slog.New(slog.DiscardHandler), Recorder: nobodyCounts{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	crowding, disperse := context.WithCancel(ctx)
+	r, served, crowded := &room{full: make(chan struct{})}, make(chan error, 1), make(chan error, 1)
+	go func() { served <- server.Serve(ctx, r) }()
+	s, err := Associate(ctx, netip.MustParseAddrPort("127.0.0.1:0"), server.Addr(), netip.MustParseAddr("172.30.3.16"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	go func() { crowded <- s.Crowd(crowding, 500) }()
+	select {
+	case <-r.full:
+	case <-time.After(time.Minute):
+		t.Errorf("%d requests were begun, and none found no room", r.begun.Load())
+		close(r.full)
+	}
+	disperse()
+	if err := <-crowded; err != nil {
+		t.Error(err)
+	}
+	stop()
+	if err := <-served; err != nil {
 		t.Error(err)
 	}
 }

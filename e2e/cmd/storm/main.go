@@ -2,6 +2,7 @@
 //
 //	storm gtpu -upf 172.30.3.16 -rate 5000
 //	storm pfcp -upf 10.244.0.9 -n3 172.30.3.16 -sessions 50000 -nonsense 20
+//	storm pfcp -upf 10.244.0.9 -crowd 500
 //
 // From outside, through kubectl, until all UEs have a PDU session:
 //
@@ -98,10 +99,11 @@ func run(ctx context.Context, args []string) error {
 		n3 := address(f, "n3", "address of the UPF on N3, for the F-TEIDs")
 		sessions := f.Int("sessions", 0, "sessions to establish at first")
 		nonsense := f.Int("nonsense", 0, "requests a second for a session that is not there")
+		crowd := f.Int("crowd", 0, "requests at once, each second, for a session that is not there, instead of the others")
 		if err := f.Parse(args[1:]); err != nil {
 			return err
 		}
-		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *nonsense)
+		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *nonsense, *crowd)
 	default:
 		return fmt.Errorf("%q is none of gtpu, pfcp, ues, start and compare", args[0])
 	}
@@ -113,13 +115,16 @@ func address(f *flag.FlagSet, name, usage string) *netip.Addr {
 	return &a
 }
 
-func pfcp(ctx context.Context, upf netip.AddrPort, n3 netip.Addr, sessions, nonsense int) error {
+func pfcp(ctx context.Context, upf netip.AddrPort, n3 netip.Addr, sessions, nonsense, crowd int) error {
 	smf, err := storm.Associate(ctx, netip.AddrPortFrom(netip.IPv4Unspecified(), storm.Port), upf, n3)
 	if err != nil {
 		return err
 	}
 	defer smf.Close()
 	fmt.Println("associated as", smf.Node())
+	if crowd > 0 {
+		return smf.Crowd(ctx, crowd)
+	}
 	if err := smf.Fill(ctx, sessions); err != nil {
 		return err
 	}
