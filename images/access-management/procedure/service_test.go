@@ -286,6 +286,8 @@ func TestTransfer(t *testing.T) {
 			Areas: []record.Tracking{{TAC: 9, Broadcast: []record.Broadcast{{PLMN: "20893"}}}},
 		}})}},
 		{name: "a gNB appears, and nobody wants the UE", from: idleUE, acts: []act{appears}},
+		{name: "packets wait for a UE that comes by itself: its SMF, which is asked for the user plane, has an answer at once", from: idleUE, acts: []act{serves, packets, toSetUp, contextUp, updated}},
+		{name: "and once the access network is asked, it waits", from: idleUE, acts: []act{serves, toSetUp, packets, contextUp, updated}},
 		{name: "more packets while it is paged", from: idleUE, acts: []act{packets, packets}},
 		{name: "the UE comes by a registration", from: idleUE, acts: []act{packets, updates, toSetUp}},
 		{name: "an SMF that does not want the UE to be woken", from: idleUE, acts: []act{happens("SMF: command, skip where idle", quiet)}},

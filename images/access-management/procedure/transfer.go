@@ -32,6 +32,8 @@ func (t *turn) transfer(e Transfer) {
 		t.reply(e.From, noContext)
 	case t.s.Handover != nil && e.N2 != nil:
 		t.reply(e.From, Failed{Status: http.StatusConflict, Cause: "TEMPORARY_REJECT_HANDOVER_ONGOING", RetryAfter: 1})
+	case s != nil && e.N2Type == setupRequest && e.N1 == nil && t.asking(e.Session, forActivation): // packets wait for a UE that has come; its SMF does nothing else before it has an answer
+		t.reply(e.From, Transferred{Cause: "N1_N2_TRANSFER_INITIATED"})
 	case t.doing() == Registration, t.doing() == Service, t.s.N2 != nil && (t.s.N2.Setting || t.s.N2.Releasing || t.s.N2.Lost), e.Session != 0 && t.making(e.Session):
 		t.out.Later = true
 	case e.Session != 0 && s == nil:
