@@ -1,10 +1,12 @@
 package upgrade
 
 import (
+	order "cmp"
 	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +20,7 @@ import (
 // the same there. The gNB is not part of a core, and is switched off meanwhile.
 func TestRestore(t *testing.T) {
 	if os.Getenv("CORE5G_RESTORE") == "" {
-		t.Skip("needs a cluster, that of make up: CORE5G_RESTORE=1 go test -count=1 -timeout 20m -run TestRestore ./e2e/upgrade/")
+		t.Skip("needs a cluster: make e2e-restore")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 18*time.Minute)
 	t.Cleanup(cancel)
@@ -68,6 +70,17 @@ func (u upgrade) backup(t *testing.T, ctx context.Context) string {
 		Items      []map[string]any `json:"items"`
 	}
 	check(t, u.JSON(ctx, &list, "get", "secrets,configmaps,subscribers,upfinstances,slices,core5gs"))
+	// Of two that want the same the elder has it, and whoever is put back first is the elder.
+	age := func(o map[string]any) string {
+		at, _ := o["metadata"].(map[string]any)["creationTimestamp"].(string)
+		return at
+	}
+	rank := func(o map[string]any) int {
+		return slices.Index([]string{"Secret", "ConfigMap", "Subscriber", "UPFInstance", "Slice", "Core5G"}, o["kind"].(string))
+	}
+	slices.SortStableFunc(list.Items, func(a, b map[string]any) int {
+		return order.Or(order.Compare(rank(a), rank(b)), strings.Compare(age(a), age(b)))
+	})
 	var kept []map[string]any
 	for _, item := range list.Items {
 		metadata := item["metadata"].(map[string]any)
