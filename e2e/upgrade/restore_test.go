@@ -39,6 +39,11 @@ func TestRestore(t *testing.T) {
 	check(t, err)
 	check(t, os.WriteFile(values, []byte(said), 0o600))
 	before := u.givenOut(t, ctx)
+	for what, said := range before {
+		if said == "" {
+			t.Fatalf("nothing is said of %s, so nothing could be missed: %v", what, before)
+		}
+	}
 	backup := u.backup(t, ctx)
 
 	check(t, u.Delete(ctx, "manifests/samples/ran.yaml"))
