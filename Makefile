@@ -108,9 +108,9 @@ e2e: running free5gc fused
 
 # From the previous release to this one and back. Builds the previous one's images the first time.
 e2e-upgrade: running
-	@CORE5G_UPGRADE=1 $(GO) test -json -count=1 -timeout 40m ./e2e/upgrade/
+	@CORE5G_UPGRADE=1 CORE5G_RESTORE=1 $(GO) test -json -count=1 -timeout 40m ./e2e/upgrade/
 
-# A backup of the core, its namespace emptied, and all of it put back.
+# A backup of the core, its namespace emptied, and all of it put back: e2e-upgrade has this, too.
 e2e-restore: running
 	@CORE5G_RESTORE=1 $(GO) test -json -count=1 -timeout 20m -run TestRestore ./e2e/upgrade/
 
