@@ -99,6 +99,9 @@ type claim struct {
 
 func (c *claim) held() bool { return c.lease.Epoch != 0 }
 
+// lookNow: something was said of it.
+func (c *claim) lookNow() { c.next, c.again = time.Time{}, c.asked != 0 }
+
 // New is a keeper that holds nothing yet.
 func New(o Options) (*Keeper, error) {
 	k := &Keeper{options: o, ttl: cmp.Or(o.TTL, DefaultTTL), now: o.Now, log: o.Log, wake: make(chan struct{}, 1)}
@@ -225,7 +228,7 @@ func (k *Keeper) Fenced(l sessionstore.Lease) {
 func (k *Keeper) Look(name string) {
 	k.each(func(c *claim) {
 		if c.name == name && !c.held() {
-			c.next, c.again = time.Time{}, c.asked != 0
+			c.lookNow()
 		}
 	})
 }
@@ -234,7 +237,8 @@ func (k *Keeper) Look(name string) {
 func (k *Keeper) Gone(holder string) {
 	k.each(func(c *claim) {
 		if !c.held() && c.holder == holder {
-			c.gone, c.next = true, time.Time{}
+			c.gone = true
+			c.lookNow()
 		}
 	})
 }
@@ -245,7 +249,8 @@ func (k *Keeper) Gone(holder string) {
 func (k *Keeper) Dead(holder string) {
 	k.each(func(c *claim) {
 		if !c.held() && c.holder == holder && holder != k.options.Holder {
-			c.dead, c.next = c.epoch, time.Time{}
+			c.dead = c.epoch
+			c.lookNow()
 		}
 	})
 }

@@ -239,6 +239,26 @@ func TestLookingAtWhatWasReleased(t *testing.T) {
 	w.wants("b was told", "a:, b: 0 1 2 3")
 }
 
+func TestReleasedIsToldWhenTheStoreHasIt(t *testing.T) {
+	w := newWorld(t, 1, "0", "1")
+	var released []string
+	w.join("a", func(o *Options) {
+		o.Released = func(name string) {
+			if holder, _, err := w.store.Holder(context.Background(), name); holder != "" || err != nil {
+				t.Errorf("%s is released, and held by %q", name, holder)
+			}
+			released = append(released, name)
+		}
+	})
+	w.advance(time.Second)
+	w.pods["a"].end()
+	w.advance(time.Second)
+	slices.Sort(released)
+	if !slices.Equal(released, []string{"0", "1", "seat:smf:0"}) {
+		t.Errorf("released: %q", released)
+	}
+}
+
 // What is said while the store is asked counts, too: its answer may be of before.
 func TestLookingWhileOneLooks(t *testing.T) {
 	w := newWorld(t, 1, "0")
