@@ -194,10 +194,8 @@ func (l *links) ask() {
 	if len(l.doubts) == 0 {
 		return
 	}
-	for _, x := range l.lives {
-		if x.conn != nil {
-			_ = x.conn.Post(&link.Send{Number: l.round, Shard: link.NoShard})
-		}
+	for name := range l.lives {
+		l.askFor(name)
 	}
 }
 

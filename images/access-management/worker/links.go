@@ -480,8 +480,8 @@ func (s *session) opened(f *link.Opened) error {
 		x.associations[f.Association] = a
 	}
 	var listed []*record.GNB
-	for _, a := range x.associations {
-		if f.Last && a.node != nil {
+	if f.Last {
+		for _, a := range x.associations {
 			listed = append(listed, a.node)
 		}
 	}
