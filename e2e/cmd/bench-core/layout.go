@@ -34,7 +34,6 @@ func layouts() []string { return slices.Sorted(maps.Keys(layoutOf)) }
 const (
 	amfService        = "core5g-amf"
 	terminatorService = "core5g-amf-n2-workers"
-	n2Service         = "core5g-amf-n2"
 	smfService        = "core5g-smf-shard-1"
 	ausfService       = "core5g-ausf"
 	udmService        = "core5g-udm"
@@ -66,7 +65,7 @@ func hosts(o options) map[string][]string {
 	}
 	return map[string][]string{
 		ausfService: {dataHost}, udmService: {dataHost}, amfService: several(o.workers, workerAddress), smfService: several(o.pods, smfAddress),
-		terminatorService: several(o.terminators, terminatorAddress), n2Service: several(o.terminators, terminatorAddress),
+		terminatorService: several(o.terminators, terminatorAddress),
 	}
 }
 
@@ -142,7 +141,7 @@ func (c *core) smf(n int) function {
 
 func (c *core) terminator(n int) function {
 	f := function{
-		name: "n2-terminator", pod: fmt.Sprint("n2-", n), address: terminatorAddress(n), program: "n2-terminator", services: []string{terminatorService, n2Service}, ready: true,
+		name: "n2-terminator", pod: fmt.Sprint("n2-", n), address: terminatorAddress(n), program: "n2-terminator", services: []string{terminatorService}, ready: true,
 	}
 	f.args = append(c.observed(&f), "-pod", f.pod, "-set", "1016", "-n2-listen", at(f.address, n2Port), "-workers-listen", at(f.address, workersPort))
 	return f

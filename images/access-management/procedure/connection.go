@@ -261,7 +261,7 @@ func (t *turn) accessLost(e AccessLost) {
 	}
 	switch {
 	case !same(t.s.N2):
-	case e.Kept && t.s.Phase == record.Registered && t.doing() != Deregistration:
+	case e.Kept && t.mayWait():
 		t.wait(e.Why)
 	default:
 		if e.Kept {
@@ -271,6 +271,9 @@ func (t *turn) accessLost(e AccessLost) {
 		t.idle(e.Why)
 	}
 }
+
+// mayWait: a UE that is registered, and is not leaving, may be where its gNB has kept it.
+func (t *turn) mayWait() bool { return t.s.Phase == record.Registered && t.doing() != Deregistration }
 
 // part from a gNB that is away: it hears of it when it is back.
 func (t *turn) part(why string) {
@@ -333,7 +336,7 @@ func (t *turn) accessBack(e AccessBack) {
 	switch a := t.s.N2; {
 	case a == nil || !away(a):
 		return
-	case !a.Lost && (t.s.Phase != record.Registered || t.doing() == Deregistration): // it is let go of when the loss is heard
+	case !a.Lost && !t.mayWait(): // it is let go of when the loss is heard
 		return
 	case !a.Lost:
 		t.abort("the association is gone")
