@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,6 +33,9 @@ type ue struct {
 	naming procedure.Number
 	// fresh: nothing of this life of it was written yet, and its times are in memory.
 	fresh bool
+	// ahead: its record is to be written when what was asked for it has been answered. owed are the times that were said of it since the last write.
+	ahead bool
+	owed  map[string]time.Time
 	// life numbers those of the UEs that were here one after the other, asked counts what waits for an answer.
 	life, asked int
 	// undone are told when nothing that was asked for the UE waits for an answer any more: who is asked has it by then, whoever lives.
@@ -59,8 +63,8 @@ type queued struct {
 	lost func(error)
 	// octets of the message that the event was; nil: it was none.
 	octets []byte
-	// answer: the runner has asked for it.
-	answer bool
+	// answer: the runner has asked for it. lossHeard: the UE has heard before it that its access network is lost.
+	answer, lossHeard bool
 	// op is done in the event's place, when nothing is being written; or it hears why the UE cannot be looked at.
 	op func(error)
 }
@@ -73,7 +77,7 @@ func (q *queued) isLost(why error) {
 
 // atRest says whether the UE may be forgotten: the store has all of it, and nobody waits for it.
 func (u *ue) atRest() bool {
-	if u.state.Wanted() || u.loading || u.writing || u.opened || u.fresh || u.asked > 0 || len(u.queue)+len(u.late)+len(u.watchers)+len(u.loaded) > 0 {
+	if u.state.Wanted() || u.loading || u.writing || u.opened || u.fresh || u.ahead || u.asked > 0 || len(u.queue)+len(u.late)+len(u.watchers)+len(u.loaded) > 0 {
 		return false
 	}
 	rec := u.state.Record
@@ -389,6 +393,10 @@ func (r *Runner) pump(u *ue) {
 			r.takeUp(u)
 			continue
 		}
+		if u.ahead && u.queue[0].op != nil { // it looks at what the store has
+			r.write(u, nil, nil, queued{})
+			continue
+		}
 		q := u.queue[0]
 		u.queue = u.queue[1:]
 		if q.op != nil {
@@ -419,6 +427,11 @@ func (r *Runner) pump(u *ue) {
 func (r *Runner) handle(u *ue, q queued) {
 	if _, first := q.Event.(procedure.Initial); first && u.key != "" && u.state.Record == nil { // it was here, and has ended
 		r.stranger(q)
+		return
+	}
+	if losses := r.lostBefore(u, q); len(losses) > 0 {
+		q.lossHeard = true
+		u.queue = append(append(losses, q), u.queue...)
 		return
 	}
 	d, timed := q.Event.(procedure.Due)
@@ -485,23 +498,44 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 		return
 	}
 	u.taken = nil
-	if u.goesOn(out, q) {
+	if u.goesOn(out, q) || u.comesAgain(out, q) {
+		u.ahead = true
+		u.owe(out.Due)
 		r.effects(u, out.Effects)
+		r.finishLater(u, q)
 		return
 	}
-	c, is, err := r.change(u, out.Due)
+	r.write(u, out.Due, out.Effects, q)
+}
+
+// write what is not as the store has it, then do the effects.
+func (r *Runner) write(u *ue, due map[string]time.Time, then []procedure.Effect, q queued) {
+	if u.owed != nil {
+		u.owe(due)
+		due = u.owed
+	}
+	c, is, err := r.change(u, due)
+	u.ahead, u.owed = false, nil
 	switch {
 	case err != nil:
-		r.refused(u, out.Effects, q, err)
+		r.refused(u, then, q, err)
 	case c == nil:
-		r.effects(u, out.Effects)
+		r.effects(u, then)
 		r.finishLater(u, q)
 	default:
 		u.writing = true
 		r.associated(is.record, func() {
-			r.commit(*c, firstPause, func(err error) { r.written(u, is, out.Effects, q, err) })
+			r.commit(*c, firstPause, func(err error) { r.written(u, is, then, q, err) })
 		})
 	}
+}
+
+// owe the store these times: they are written with the record.
+func (u *ue) owe(due map[string]time.Time) {
+	if u.owed == nil {
+		u.owed = map[string]time.Time{}
+	}
+	maps.Copy(u.owed, due)
 }
 
 // goesOn says that an answer has only led to the next question of the procedure that the store has: what came of both is written together. A holder that takes up
@@ -510,7 +544,18 @@ func (u *ue) goesOn(out procedure.Output, q queued) bool {
 	was, is := u.stored.record, u.state.Record
 	return q.answer && !u.fresh && was != nil && is != nil && was.Procedure != nil && is.Procedure != nil &&
 		was.Procedure.Kind == is.Procedure.Kind && was.Procedure.Began == is.Procedure.Began &&
-		len(out.Due) == 0 && len(out.Ended) == 0 && len(out.Effects) > 0 && !slices.ContainsFunc(out.Effects, func(e procedure.Effect) bool { return !procedure.Repeats(e) })
+		len(out.Due) == 0 && len(out.Ended) == 0 && asksOnly(out, procedure.Repeats)
+}
+
+// comesAgain says that an event has only led to questions that it leads the next holder to as well, to which it comes again if this one dies before it has written the
+// record: a message that is not done with, or the loss of an access network. What came of the event is written with the answers.
+func (u *ue) comesAgain(out procedure.Output, q queued) bool {
+	_, loss := q.Event.(procedure.AccessLost)
+	return (loss || q.octets != nil && q.done != nil) && !u.fresh && u.stored.record != nil && u.state.Record != nil && asksOnly(out, procedure.Idempotent)
+}
+
+func asksOnly(out procedure.Output, what func(procedure.Effect) bool) bool {
+	return len(out.Effects) > 0 && !slices.ContainsFunc(out.Effects, func(e procedure.Effect) bool { return !what(e) })
 }
 
 // times that were said. Those of a UE that is not written yet come from memory.

@@ -127,7 +127,7 @@ func newNetwork(t *testing.T) *network {
 	}
 	n.nodes[gnbAt].Lead = 1
 	_, n.nodes[gnbAt].Told = procedure.Announce(n.settings, n.nodes[gnbAt])
-	n.phone = &phone{network: n}
+	n.phone = &phone{network: n, at: gnbAt}
 	return n
 }
 
@@ -431,6 +431,9 @@ func (n *network) answer(e procedure.Effect) procedure.Event {
 	case procedure.AskPolicy:
 		return procedure.Policy{Number: e.Number, Outcome: procedure.Done, URI: "http://pcf/1"}
 	case procedure.AskSession:
+		if e.Connection == "ACTIVATING" {
+			return procedure.SessionAnswer{Number: e.Number, Outcome: procedure.Done, Connection: e.Connection, N2: octets(7), N2Type: "PDU_RES_SETUP_REQ"}
+		}
 		return procedure.SessionAnswer{Number: e.Number, Outcome: procedure.Done, Context: "http://smf/1", SMF: "smf", Set: "smfs"}
 	case procedure.AskOther:
 		return procedure.Other{Number: e.Number, Outcome: procedure.Refused}
@@ -473,6 +476,7 @@ func (w n2World) Now() time.Time            { return w.now }
 
 type phone struct {
 	*network
+	at uint64 // the association
 	// silent: it does not answer.
 	silent bool
 	// announced are AMF Configuration Updates, in their order, which the gNB refuses.
@@ -502,7 +506,7 @@ func (p *phone) says(m n2.Message) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.soon = append(p.soon, func() { p.term.Received(gnbAt, b) })
+	p.soon = append(p.soon, func() { p.term.Received(p.at, b) })
 }
 
 func (p *phone) nas(m n1.Message) []byte {
@@ -538,13 +542,18 @@ func (p *phone) register() {
 	})
 }
 
-// serve asks for service, as the UE of a 5G-TMSI.
-func (p *phone) serve() {
+// serve asks for service, as the UE of a 5G-TMSI, for the user plane of those sessions.
+func (p *phone) serve(sessions ...uint8) {
 	p.ran++
+	stmsi := n1.STMSI{Set: amfSet, Pointer: 1, TMSI: p.tmsi}
+	m := &n1.ServiceRequest{STMSI: stmsi}
+	if len(sessions) > 0 {
+		m.UplinkData = new(n1.Of(sessions...))
+	}
 	p.says(&n2.InitialUEMessage{
 		RAN: n2.RANUEID(p.ran), Location: p.location(), Establishment: n2.EstablishmentCause(3), ContextRequest: true,
 		STMSI: &n2.FiveGSTMSI{Set: amfSet, Pointer: 1, TMSI: p.tmsi},
-		NAS:   p.protected(&n1.ServiceRequest{STMSI: n1.STMSI{Set: amfSet, Pointer: 1, TMSI: p.tmsi}}, n1.IntegrityProtected),
+		NAS:   p.protected(m, n1.IntegrityProtected),
 	})
 }
 
@@ -583,7 +592,7 @@ func (p *phone) take(b []byte) {
 	case *n2.InitialContextSetupRequest:
 		if uint32(m.UE.RAN) == p.ran {
 			p.amf = m.UE.AMF
-			p.says(&n2.InitialContextSetupResponse{UE: m.UE})
+			p.says(&n2.InitialContextSetupResponse{UE: m.UE, Sessions: admitted(m.Sessions)})
 			if m.NAS != nil {
 				p.hear(m.NAS)
 			}
@@ -593,6 +602,13 @@ func (p *phone) take(b []byte) {
 			p.says(&n2.UEContextReleaseComplete{UE: n2.UEIDs{AMF: m.AMF, RAN: *m.RAN}})
 		}
 	}
+}
+
+func admitted(list []n2.SessionSetup) (out []n2.Session) {
+	for _, s := range list {
+		out = append(out, n2.Session{ID: s.ID, Transfer: octets(8)})
+	}
+	return out
 }
 
 func (p *phone) hear(nas []byte) {

@@ -17,7 +17,10 @@ type mutation worlds.Mutation
 // mutations that the worlds must find.
 var mutations = []mutation{
 	{"effects are done before the record is written", "runner/ue.go",
-		"		u.writing = true\n		r.associated(is.record", "		u.writing = true\n		r.effects(u, out.Effects)\n		out.Effects = nil\n		r.associated(is.record", 200, "", ""},
+		"		u.writing = true\n		r.associated(is.record", "		u.writing = true\n		r.effects(u, then)\n		then = nil\n		r.associated(is.record", 200, "", ""},
+	{"a message is done with before what came of it is written", "runner/ue.go",
+		"		r.effects(u, out.Effects)\n		r.finishLater(u, q)\n		return\n	}\n	r.write(", "		r.finish(q)\n		r.effects(u, out.Effects)\n		return\n	}\n	r.write(", 400, "", "the UE says it again, and associations are looked at; runner's TestAUEThatComesBackAtOnce sees it"},
+	{"times that wait to be written are forgotten", "runner/ue.go", "		u.owe(out.Due)\n		r.effects(", "		r.effects(", 400, "", ""},
 	{"the lease is not looked at before an effect", "runner/ue.go", "		if !r.may() {\n			return\n		}\n		switch e := e.(type) {", "		switch e := e.(type) {", 200, "speaks for", ""},
 	{"a write of unknown outcome is taken for a failure", "runner/runner.go",
 		"		sessionstore.ErrNotFound, sessionstore.ErrFenced,", "		sessionstore.ErrUnknown, sessionstore.ErrNotFound, sessionstore.ErrFenced,", 200, "", ""},
