@@ -66,69 +66,100 @@ const (
 )
 
 // Run runs one step.
-func (r *Runner) Run(ctx context.Context, step Step) Result {
+func (r *Runner) Run(ctx context.Context, step Step) Result { return r.end(r.begin(ctx, step)) }
+
+// Beside begins a step that runs beside those that are run next. end waits for it, once, and says how it went.
+func (r *Runner) Beside(ctx context.Context, step Step) (end func() Result) {
+	x := r.begin(ctx, step)
+	fmt.Fprintf(r.Out, "%s begun, beside what follows\n", x.prefix)
+	return func() Result { return r.end(x) }
+}
+
+// running is a step that has begun.
+type running struct {
+	Step
+	prefix   string
+	log      *stepLog
+	start    time.Time
+	result   Result
+	finished chan outcome
+}
+
+type outcome struct {
+	err error
+	at  time.Time
+}
+
+func (r *Runner) begin(ctx context.Context, step Step) *running {
 	r.done++
-	prefix := fmt.Sprintf("[%2d/%d] %-34s", r.done, r.Total, step.Name)
-	limit := step.Limit
-	if limit == 0 {
-		limit = 30 * time.Minute
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-
 	path := filepath.Join(r.LogDir, fmt.Sprintf("%02d-%s.log", r.done, slug(step.Name)))
-	result := Result{Name: step.Name, Log: path}
-	log, err := newLog(path)
-	if err != nil {
-		result.Err = err
-		r.Results = append(r.Results, result)
-		return result
+	if step.Limit == 0 {
+		step.Limit = 30 * time.Minute
 	}
-	var sink io.Writer = log
+	x := &running{
+		Step: step, prefix: fmt.Sprintf("[%2d/%d] %-34s", r.done, r.Total, step.Name), start: time.Now(), finished: make(chan outcome, 1),
+		result: Result{Name: step.Name, Log: path},
+	}
+	if x.log, x.result.Err = newLog(path); x.result.Err != nil {
+		return x
+	}
+	var sink io.Writer = x.log
 	if step.Echo {
-		sink = io.MultiWriter(log, r.Out)
+		sink = io.MultiWriter(x.log, r.Out)
 	}
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, step.Limit)
+		defer cancel()
+		err := step.run(ctx, sink)
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("did not end within %s", step.Limit)
+		}
+		x.finished <- outcome{err, time.Now()}
+	}()
+	return x
+}
 
-	start := time.Now()
-	finished := make(chan error, 1)
-	go func() { finished <- step.run(ctx, sink) }()
+func (r *Runner) end(x *running) Result {
+	if x.log == nil {
+		r.Results = append(r.Results, x.result)
+		return x.result
+	}
+	var end outcome
 	next := time.NewTimer(progressFirst)
 	defer next.Stop()
 	first := true
 loop:
 	for {
 		select {
-		case result.Err = <-finished:
+		case end = <-x.finished:
 			break loop
 		case <-next.C:
-			note := log.last()
-			if first && step.Why != "" {
-				note = step.Why
+			note := x.log.last()
+			if first && x.Why != "" {
+				note = x.Why
 			}
 			first = false
-			if !step.Echo {
-				fmt.Fprintf(r.Out, "%s … %4.0f s  %s\n", prefix, time.Since(start).Seconds(), clip(note, 90))
+			if !x.Echo {
+				fmt.Fprintf(r.Out, "%s … %4.0f s  %s\n", x.prefix, time.Since(x.start).Seconds(), clip(note, 90))
 			}
 			next.Reset(progressEvery)
 		}
 	}
-	log.close()
-	result.Seconds = float64(time.Since(start).Milliseconds()) / 1000
+	x.log.close()
+	result := x.result
+	result.Err, result.Seconds = end.err, float64(end.at.Sub(x.start).Milliseconds())/1000
 	verdict := "ok"
 	if result.Err != nil {
 		verdict = "FAILED"
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			result.Err = fmt.Errorf("did not end within %s", limit)
-		}
 	}
-	fmt.Fprintf(r.Out, "%s %-6s %6.1f s\n", prefix, verdict, result.Seconds)
+	fmt.Fprintf(r.Out, "%s %-6s %6.1f s\n", x.prefix, verdict, result.Seconds)
 	if result.Err != nil {
-		result.Tail = log.tail()
-		if !step.Echo {
-			what, lines := "last lines of "+path, result.Tail
+		result.Tail = x.log.tail()
+		if !x.Echo {
+			what, lines := "last lines of "+result.Log, result.Tail
 			// A suite goes on after a test that failed: what it printed last is of others that passed.
-			if c, err := CountFile(path); err == nil && len(c.FailedNames) > 0 {
-				what, lines = fmt.Sprintf("failed, of %s (all of it: %s)", c, path), c.FailedNames
+			if c, err := CountFile(result.Log); err == nil && len(c.FailedNames) > 0 {
+				what, lines = fmt.Sprintf("failed, of %s (all of it: %s)", c, result.Log), c.FailedNames
 			}
 			fmt.Fprintf(r.Out, "----- %s\n%s\n-----\n", what, strings.Join(lines, "\n"))
 		}

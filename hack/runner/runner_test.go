@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -44,5 +45,27 @@ func TestFailedTestsArePrintedAtTheirStep(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "all is well") {
 		t.Errorf("what a test that passed said is in what was printed:\n%s", out.String())
+	}
+}
+
+// A step beside others is waited for by who ends it, and fails as any does.
+func TestBeside(t *testing.T) {
+	var out strings.Builder
+	r := &Runner{Out: &out, LogDir: t.TempDir(), Total: 2}
+	file := filepath.Join(t.TempDir(), "go on")
+	end := r.Beside(context.Background(), Step{Name: "linters", Command: []string{"sh", "-c", "until test -e \"$FILE\"; do sleep 0.01; done; echo found; exit 1"}, Env: []string{"FILE=" + file}})
+	if result := r.Run(context.Background(), Step{Name: "alerts", Command: []string{"touch", file}}); result.Err != nil {
+		t.Fatal(result.Err)
+	}
+	if result := end(); result.Err == nil || result.Name != "linters" || strings.Join(result.Tail, " ") != "found" {
+		t.Errorf("the step beside ended with %+v", result)
+	}
+	for _, want := range []string{"[ 1/2] linters", "begun, beside what follows", "[ 2/2] alerts", "FAILED"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in what was printed:\n%s", want, out.String())
+		}
+	}
+	if len(r.Results) != 2 || r.Results[1].Name != "linters" {
+		t.Errorf("the results are %+v", r.Results)
 	}
 }
