@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -37,6 +38,8 @@ type mobile struct {
 	// command is the last that the UE had, and rejects what it thought of it: it does of the same one again.
 	command string
 	rejects bool
+	// refused is the AMBR in the last command that had one, where the UE has rejected that; nil: it has taken it.
+	refused []byte
 }
 
 // setUp is the access network's part of a set-up.
@@ -54,7 +57,7 @@ func (m *mobile) setUp(b []byte) {
 // accepted is the UE's part.
 func (m *mobile) accepted(accept []byte) {
 	n := int(accept[5])<<8 | int(accept[6])
-	m.rules, m.command = map[uint8]bool{}, ""
+	m.rules, m.command, m.refused = map[uint8]bool{}, "", nil
 	m.takeRules(accept[7 : 7+n])
 }
 
@@ -94,23 +97,30 @@ func (m *mobile) takeRules(b []byte) {
 	}
 }
 
-// takeCommand finds the rules in a modification command (TS 24.501 8.3.9).
+// takeCommand takes the rules in a modification command (TS 24.501 8.3.9), and the AMBR, or rejects them.
 func (m *mobile) takeCommand(b []byte) {
+	m.command = string(b)
 	for b = b[4:]; len(b) > 0; {
+		n := 1
 		switch iei := b[0]; {
 		case iei >= 0x80:
-			b = b[1:]
 		case iei == 0x59:
-			b = b[2:]
+			n = 2
 		case iei >= 0x70:
-			n := 3 + int(b[1])<<8 + int(b[2])
-			if iei == 0x7a {
+			n = 3 + int(b[1])<<8 + int(b[2])
+			if iei == 0x7a && !m.rejects {
 				m.takeRules(b[3:n])
 			}
-			b = b[n:]
 		default:
-			b = b[2+int(b[1]):]
+			n = 2 + int(b[1])
+			if iei == 0x2a {
+				m.refused = nil
+			}
+			if iei == 0x2a && m.rejects {
+				m.refused = b[2:n]
+			}
 		}
+		b = b[n:]
 	}
 }
 
@@ -153,11 +163,12 @@ func (u *ue) told(command, modify []byte, kind n2.InfoType) {
 	}
 	pti := command[2]
 	if again := string(command) == u.command; u.w.faults && (again && u.rejects || !again && u.w.Chance(10)) {
-		u.command, u.rejects = string(command), true
+		u.rejects = true
+		u.takeCommand(command)
 		u.update("command reject", procedure.Update{N1: []byte{0x2e, sessionID, pti, byte(n1.ModificationCommandRejectType), 31}}, func(procedure.Updated) {})
 		return
 	}
-	u.command, u.rejects = string(command), false
+	u.rejects = false
 	u.takeCommand(command)
 	u.update("modification complete", procedure.Update{N1: []byte{0x2e, sessionID, pti, byte(n1.ModificationCompleteType)}}, func(procedure.Updated) {})
 }
@@ -493,9 +504,15 @@ func (u *ue) agreeOnFlows(rec *record.Session, s *unitSession, fail func(string,
 		fail("%s: the unit has the PDRs %v, by the record %v: %+v", u.supi, s.rules[ie.CreatePDR], pdrs, rec)
 	}
 	network := u.w.config.Named(slice, dnn)
-	if rec.Phase == record.Active && rec.AMBR != network.AMBR && !u.w.declined[rec.CPSEID] {
+	if told := rec.Phase == record.Active || !rec.Behind; told && rec.AMBR != network.AMBR && !u.refuses(network.AMBR) {
 		fail("%s: the session has the AMBR %v, the Slice %v", u.supi, rec.AMBR, network.AMBR)
 	}
+}
+
+// refuses says whether the UE has rejected that AMBR: it keeps the one that it has.
+func (u *ue) refuses(ambr record.AMBR) bool {
+	alone := n1.ModificationCommand{AMBR: (*n1.AMBR)(&ambr)}
+	return u.refused != nil && bytes.HasSuffix(alone.Encode(), u.refused)
 }
 
 // unanswered: a UE that is away has not answered a command, and whether it has heard it nobody knows (TS 24.501 6.3.2.6). It is told when it is back.

@@ -8,7 +8,6 @@ import (
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
-	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/session-management/runner"
 )
@@ -53,11 +52,6 @@ func (w *world) written(key string) {
 		w.pcf.kept(is)
 		w.chf.kept(is)
 		w.leftBehind(was, is)
-	}
-	if is != nil && len(is.History) > 0 {
-		last := is.History[len(is.History)-1]
-		failed := procedure.Kind(last.Kind) == procedure.Modification && last.Result != 0
-		w.declined[is.CPSEID] = failed || w.declined[is.CPSEID] && is.AMBR != w.config.Named(slice, dnn).AMBR
 	}
 	switch {
 	case was != nil && (is == nil || is.CPSEID != was.CPSEID):

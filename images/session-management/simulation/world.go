@@ -49,7 +49,6 @@ type world struct {
 
 	records  map[string]*record.Session // as the store has them
 	numbered map[uint64]bool            // CP SEIDs that there were
-	declined map[uint64]bool            // whose last modification came to nothing: the UE may keep what it has
 	heard    map[string]bool            // where the AMF was told of a context's end, and where that was lost
 	unheard  map[string]bool
 	// real: units are upf-c's own code. met is the stamp of a unit that a shard was last done with, by both names.
@@ -68,7 +67,7 @@ type world struct {
 func newWorld(seed uint64, ues int) (*world, error) {
 	w := &world{
 		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true, records: map[string]*record.Session{},
-		numbered: map[uint64]bool{}, declined: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{}, met: map[[2]string]uint32{},
+		numbered: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{}, met: map[[2]string]uint32{},
 	}
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
 	w.real, w.twice = w.Chance(3), seed%4 == 3
