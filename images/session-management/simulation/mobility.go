@@ -38,8 +38,10 @@ type mobile struct {
 	// command is the last that the UE had, and rejects what it thought of it: it does of the same one again.
 	command string
 	rejects bool
-	// refused is the AMBR in the last command that had one, where the UE has rejected that; nil: it has taken it.
+	// refused is the AMBR in the last command that had one, where the UE has rejected that; nil: it has taken it. keeps: it has rejected the last command of
+	// the network's own, which has all that is to change.
 	refused []byte
+	keeps   bool
 }
 
 // setUp is the access network's part of a set-up.
@@ -57,7 +59,7 @@ func (m *mobile) setUp(b []byte) {
 // accepted is the UE's part.
 func (m *mobile) accepted(accept []byte) {
 	n := int(accept[5])<<8 | int(accept[6])
-	m.rules, m.command, m.refused = map[uint8]bool{}, "", nil
+	m.rules, m.command, m.refused, m.keeps = map[uint8]bool{}, "", nil, false
 	m.takeRules(accept[7 : 7+n])
 }
 
@@ -99,7 +101,9 @@ func (m *mobile) takeRules(b []byte) {
 
 // takeCommand takes the rules in a modification command (TS 24.501 8.3.9), and the AMBR, or rejects them.
 func (m *mobile) takeCommand(b []byte) {
-	m.command = string(b)
+	if m.command = string(b); b[2] == 0 {
+		m.keeps = m.rejects
+	}
 	for b = b[4:]; len(b) > 0; {
 		n := 1
 		switch iei := b[0]; {
@@ -503,9 +507,23 @@ func (u *ue) agreeOnFlows(rec *record.Session, s *unitSession, fail func(string,
 	case !maps.Equal(pdrs, s.rules[ie.CreatePDR]):
 		fail("%s: the unit has the PDRs %v, by the record %v: %+v", u.supi, s.rules[ie.CreatePDR], pdrs, rec)
 	}
-	network := u.w.config.Named(slice, dnn)
-	if told := rec.Phase == record.Active || !rec.Behind; told && rec.AMBR != network.AMBR && !u.refuses(network.AMBR) {
+	network := procedure.NetworkOf(rec, u.w.config)
+	if rec.Behind { // it is told when it is back
+		return
+	}
+	if rec.AMBR != network.AMBR && !u.refuses(network.AMBR) {
 		fail("%s: the session has the AMBR %v, the Slice %v", u.supi, rec.AMBR, network.AMBR)
+	}
+	has, want := map[string]bool{}, map[string]bool{}
+	for _, f := range network.FlowsOf(rec.Type, rec.Subscribed) {
+		want[f.Name] = true
+	}
+	for _, f := range rec.Flows[1:] { // also one that nobody has, which the Slice has still: the access network has refused it, or the UE given it back
+		has[f.Name] = want[f.Name] || !f.Refused || f.Known
+	}
+	maps.DeleteFunc(has, func(_ string, there bool) bool { return !there })
+	if !maps.Equal(has, want) && !u.keeps {
+		fail("%s: the session has the flows %v, the Slice and the PCF %v", u.supi, has, want)
 	}
 }
 
