@@ -192,23 +192,21 @@ func (s fileSlice) slice() (out Slice, err error) {
 	return out, nil
 }
 
-// What a Slice is given by its definition where it says nothing.
+// What a Slice is given where it says nothing: by its definition, or here.
 const (
-	defaultFiveQI   uint8  = 9
-	defaultMTU      uint16 = 1400
-	defaultUplink          = "1 Gbps"
-	defaultDownlink        = "2 Gbps"
+	DefaultFiveQI   = 9
+	DefaultPriority = 8 // the priority level of an ARP
+	DefaultMTU      = 1400
+	DefaultUplink   = "1 Gbps"
+	DefaultDownlink = "2 Gbps"
 )
-
-// DefaultPriority is the priority level of the ARP that a Slice is given by its definition where it says none.
-const DefaultPriority = 8
 
 func (d fileDataNetwork) dataNetwork() (out DataNetwork, err error) {
 	out = DataNetwork{
-		DNN: d.DNN, FiveQI: or(d.FiveQI, defaultFiveQI), MTU: or(d.MTU, defaultMTU),
+		DNN: d.DNN, FiveQI: or(d.FiveQI, DefaultFiveQI), MTU: or(d.MTU, DefaultMTU),
 		DNS: d.DNS, PCSCF: d.PCSCF, Access: d.Access, Core: d.Core, RatingGroup: d.RatingGroup,
 	}
-	if out.AMBR, err = (fileRates{word(d.AMBR.Uplink, defaultUplink), word(d.AMBR.Downlink, defaultDownlink)}).rates(); err != nil {
+	if out.AMBR, err = (fileRates{word(d.AMBR.Uplink, DefaultUplink), word(d.AMBR.Downlink, DefaultDownlink)}).rates(); err != nil {
 		return out, fmt.Errorf("ambr: %w", err)
 	}
 	if out.ARP, err = d.ARP.arp(); err != nil {

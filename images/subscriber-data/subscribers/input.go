@@ -77,9 +77,9 @@ func withDefaults(s *v1alpha1.SubscriberSpec) {
 		s.Authentication.AMF = "8000"
 	}
 	if s.AMBR.Uplink == "" {
-		s.AMBR.Uplink = "1 Gbps"
+		s.AMBR.Uplink = v1alpha1.DefaultUplink
 	}
 	if s.AMBR.Downlink == "" {
-		s.AMBR.Downlink = "2 Gbps"
+		s.AMBR.Downlink = v1alpha1.DefaultDownlink
 	}
 }

@@ -241,7 +241,7 @@ func resolveSlice(o *v1alpha1.Slice) Slice {
 		s.DataNetworks = append(s.DataNetworks, DataNetwork{
 			DNN:          string(dn.DNN),
 			AMBR:         resolveAMBR(dn.AMBR),
-			FiveQI:       orDefault(dn.FiveQI, 9),
+			FiveQI:       orDefault(dn.FiveQI, v1alpha1.DefaultFiveQI),
 			ARP:          resolveARP(dn.ARP),
 			SessionTypes: sessionTypes(dn),
 		})
@@ -254,8 +254,8 @@ func resolveSlice(o *v1alpha1.Slice) Slice {
 
 func resolveAMBR(a v1alpha1.AMBR) AMBR {
 	return AMBR{
-		Uplink:   orDefault(string(a.Uplink), "1 Gbps"),
-		Downlink: orDefault(string(a.Downlink), "2 Gbps"),
+		Uplink:   string(orDefault(a.Uplink, v1alpha1.DefaultUplink)),
+		Downlink: string(orDefault(a.Downlink, v1alpha1.DefaultDownlink)),
 	}
 }
 

@@ -100,6 +100,15 @@ type IPAddress string
 // +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]{1,5} (Gbps|Tbps)$') || int(self.split(' ')[0]) <= (self.endsWith(' Tbps') ? 4 : 4000)",messageExpression="'\"' + self + '\" is more than a gNB can be told (TS 38.413 9.3.1.4): write at most \"4 Tbps\"'"
 type BitRate string
 
+// What the definitions give Slices and Subscribers that say nothing, for whoever reads what no API server has completed: of an AMBR, an ARP, and a data network.
+const (
+	DefaultUplink        BitRate = "1 Gbps"
+	DefaultDownlink      BitRate = "2 Gbps"
+	DefaultPriorityLevel         = 8
+	DefaultFiveQI                = 9
+	DefaultMTU                   = 1400
+)
+
 // AMBR is an aggregate maximum bit rate (TS 23.501 5.7.2.6).
 type AMBR struct {
 	// uplink bit rate.
@@ -125,9 +134,6 @@ const (
 	NotPreemptable PreemptionVulnerability = "NotPreemptable"
 	Preemptable    PreemptionVulnerability = "Preemptable"
 )
-
-// DefaultPriorityLevel is the default of ARP.PriorityLevel, for whoever reads what no API server has completed.
-const DefaultPriorityLevel = 8
 
 // ARP is the allocation and retention priority of a QoS flow (TS 23.501 5.7.2.2).
 type ARP struct {

@@ -14,15 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// What the definition gives a Slice where it says nothing; they matter where no API server has applied them.
-const (
-	defaultFiveQI   = 9
-	defaultMTU      = 1400
-	defaultUplink   = "1 Gbps"
-	defaultDownlink = "2 Gbps"
-)
-
-// sliceOf a Slice, with the units of the UPFInstances that it means.
+// sliceOf a Slice, with the units of the UPFInstances that it means. Defaults matter where no API server has applied those of the definition.
 func sliceOf(o *v1alpha1.Slice, upfs []v1alpha1.UPFInstance) (configuration.Slice, error) {
 	out := configuration.Slice{Name: o.Name}
 	if o.Spec.SNSSAI.SST < 1 || o.Spec.SNSSAI.SST > 255 {
@@ -52,14 +44,14 @@ func sliceOf(o *v1alpha1.Slice, upfs []v1alpha1.UPFInstance) (configuration.Slic
 
 func dataNetworkOf(o *v1alpha1.DataNetwork, upf *v1alpha1.UPFInstance, upfs []v1alpha1.UPFInstance) (out configuration.DataNetwork, err error) {
 	out = configuration.DataNetwork{
-		DNN: string(o.DNN), FiveQI: octet(o.FiveQI, defaultFiveQI), MTU: uint16(or(o.MTU, defaultMTU)), Policy: o.Policy == v1alpha1.PolicyPCF,
+		DNN: string(o.DNN), FiveQI: octet(o.FiveQI, configuration.DefaultFiveQI), MTU: uint16(or(o.MTU, configuration.DefaultMTU)), Policy: o.Policy == v1alpha1.PolicyPCF,
 		Routed:      o.PoolRouting == v1alpha1.PoolRoutingAllUnits,
 		RatingGroup: uint32(o.RatingGroup),
 	}
 	r := reading{}
 	out.AMBR = record.AMBR{
-		Uplink:   take(&r, "ambr.uplink", string(or(o.AMBR.Uplink, defaultUplink)), configuration.ParseRate),
-		Downlink: take(&r, "ambr.downlink", string(or(o.AMBR.Downlink, defaultDownlink)), configuration.ParseRate),
+		Uplink:   take(&r, "ambr.uplink", string(or(o.AMBR.Uplink, configuration.DefaultUplink)), configuration.ParseRate),
+		Downlink: take(&r, "ambr.downlink", string(or(o.AMBR.Downlink, configuration.DefaultDownlink)), configuration.ParseRate),
 	}
 	out.ARP = arpOf(o.ARP)
 	out.Types = list(&r, "sessionTypes", o.SessionTypes, configuration.ParseType)

@@ -1,28 +1,40 @@
 package v1alpha1
 
 import (
-	"fmt"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 )
 
-// The default of an ARP's priority level stands in a marker, and in DefaultPriorityLevel for whoever reads objects of files: both say the same.
-func TestDefaultPriorityLevel(t *testing.T) {
+// A default stands in a marker, and in a constant for whoever reads objects of files: both say the same.
+func TestDefaults(t *testing.T) {
+	of := map[string]any{ // by how paths of properties end
+		".ambr.uplink": DefaultUplink, ".ambr.downlink": DefaultDownlink, ".arp.priorityLevel": DefaultPriorityLevel,
+		".dataNetworks.fiveQI": DefaultFiveQI, ".dataNetworks.mtu": DefaultMTU,
+	}
 	definitions, err := filepath.Glob("../../config/crd/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
+	seen := map[string]bool{}
 	var look func(path string, schema apiextensions.JSONSchemaProps)
 	look = func(path string, schema apiextensions.JSONSchemaProps) {
-		if level, is := schema.Properties["priorityLevel"]; is {
-			seen++
-			if level.Default == nil || string(level.Default.Raw) != fmt.Sprint(DefaultPriorityLevel) {
-				t.Errorf("%s.priorityLevel has the default %s, want %d", path, level.Default, DefaultPriorityLevel)
+		for end, constant := range of {
+			if !strings.HasSuffix(path, end) {
+				continue
+			}
+			seen[end] = true
+			want, err := json.Marshal(constant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if schema.Default == nil || string(schema.Default.Raw) != string(want) {
+				t.Errorf("%s has the default %s, want %s", path, schema.Default, want)
 			}
 		}
 		for name, property := range schema.Properties {
@@ -45,7 +57,9 @@ func TestDefaultPriorityLevel(t *testing.T) {
 			look(crd.Spec.Names.Kind, *version.Schema.OpenAPIV3Schema)
 		}
 	}
-	if seen == 0 {
-		t.Error("no definition has a priority level")
+	for end := range of {
+		if !seen[end] {
+			t.Errorf("no definition has a property that ends with %s", end)
+		}
 	}
 }
