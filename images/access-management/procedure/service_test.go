@@ -277,6 +277,10 @@ func TestRelease(t *testing.T) {
 func TestTransfer(t *testing.T) {
 	quiet := packets.event(nil).(Transfer)
 	quiet.SkipIdle = true
+	modifies := happens("SMF: modification, skip where idle", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xcb}, N2: []byte{5}, N2Type: modifyRequest, SkipIdle: true})
+	modifiesAccess := happens("SMF: modification of the gNB's part", Transfer{From: 8, Session: 1, N2: []byte{5}, N2Type: modifyRequest})
+	letsGo := happens("SMF: the gNB is to let go of it", Transfer{From: 8, Session: 1, N2: []byte{7}, N2Type: releaseRequest, SkipIdle: true})
+	ends := happens("SMF: release, skip where idle", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xd3}, N2: []byte{7}, N2Type: releaseRequest, SkipIdle: true})
 	tell(t, "transfer", []story{
 		{name: "packets wait: the UE is paged, and comes", from: idleUE, acts: []act{packets, comes, toSetUp, contextUp, updated}},
 		{name: "the UE does not come: four pagings, and the SMF hears it", from: idleUE, acts: []act{packets, pageSilent, pageSilent, pageSilent, pageSilent, packets}},
@@ -288,6 +292,22 @@ func TestTransfer(t *testing.T) {
 		{name: "a gNB appears, and nobody wants the UE", from: idleUE, acts: []act{appears}},
 		{name: "packets wait for a UE that comes by itself: its SMF, which is asked for the user plane, has an answer at once", from: idleUE, acts: []act{serves, packets, toSetUp, contextUp, updated}},
 		{name: "and once the access network is asked, it waits", from: idleUE, acts: []act{serves, toSetUp, packets, contextUp, updated}},
+		{name: "its SMF has a command for a UE that comes by itself, and is asked for the user plane: it has an answer at once", from: idleUE, acts: []act{
+			serves, modifies, toSetUp, contextUp, updated,
+		}},
+		{name: "likewise where it has something for the gNB alone, which gets all of it with the user plane", from: idleUE, acts: []act{serves, modifiesAccess, toSetUp, contextUp, updated}},
+		{name: "likewise where the session ends: the UE hears so in the accept", from: idleUE, acts: []act{
+			serves, ends, happens("SMF: the context is no more", SessionEnded{Session: 1, Context: "http://smf-1/sm-contexts/1"}),
+			smf("SMF: not found", 1, SessionAnswer{Outcome: Refused, Status: 404, Cause: "CONTEXT_NOT_FOUND"}),
+		}},
+		{name: "likewise where a gNB that the UE is not at any more is to let go of it", from: idleUE, acts: []act{serves, letsGo, toSetUp, contextUp, updated}},
+		{name: "the gNB where the UE is lets go of it before it sets it up", from: func(tr *teller) {
+			idleUE(tr)
+			tr.lead(first("UE: Service Request, signalling", gnb1, 3, 1, serviceRequest(n1.ServiceSignalling, n1.Of(1), 0)), contextSet)
+		}, acts: []act{says("UE: Service Request, data", serviceRequest(n1.ServiceData, n1.Of(1), n1.Of(1))), letsGo, toSetUp, resourceSet(1), updated}},
+		{name: "a command that the UE is to hear in any case waits till it is served", from: idleUE, acts: []act{
+			serves, happens("SMF: command", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xcb}}),
+		}},
 		{name: "more packets while it is paged", from: idleUE, acts: []act{packets, packets}},
 		{name: "the UE comes by a registration", from: idleUE, acts: []act{packets, updates, toSetUp}},
 		{name: "an SMF that does not want the UE to be woken", from: idleUE, acts: []act{happens("SMF: command, skip where idle", quiet)}},

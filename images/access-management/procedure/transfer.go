@@ -32,8 +32,7 @@ func (t *turn) transfer(e Transfer) {
 		t.reply(e.From, noContext)
 	case t.s.Handover != nil && e.N2 != nil:
 		t.reply(e.From, Failed{Status: http.StatusConflict, Cause: "TEMPORARY_REJECT_HANDOVER_ONGOING", RetryAfter: 1})
-	case s != nil && e.N2Type == setupRequest && e.N1 == nil && t.asking(e.Session, forActivation): // packets wait for a UE that has come; its SMF does nothing else before it has an answer
-		t.reply(e.From, Transferred{Cause: "N1_N2_TRANSFER_INITIATED"})
+	case s != nil && t.asking(e.Session, forActivation) && t.transferMeanwhile(e, s):
 	case t.doing() == Registration, t.doing() == Service, t.s.N2 != nil && (t.s.N2.Setting || t.s.N2.Releasing || t.s.N2.Lost), e.Session != 0 && t.making(e.Session):
 		t.out.Later = true
 	case e.Session != 0 && s == nil:
@@ -41,16 +40,38 @@ func (t *turn) transfer(e Transfer) {
 	case t.s.N2 != nil:
 		t.bringTransfer(e, s)
 	case e.SkipIdle:
-		cause := "N1_MSG_NOT_TRANSFERRED"
-		if e.N1 == nil {
-			cause = "N2_MSG_NOT_TRANSFERRED"
-		}
-		t.reply(e.From, Transferred{Cause: cause})
+		t.notTransferred(e)
 	case s == nil:
 		t.reply(e.From, Failed{Status: http.StatusGatewayTimeout, Cause: "UE_NOT_REACHABLE", Detail: "the UE is idle, and nothing that has no PDU session is held for it"})
 	default:
 		t.hold(e, s)
 	}
+}
+
+// transferMeanwhile, while the SMF is asked for the user plane of the session for a UE that has come. It does nothing else before it has an answer, so it has one
+// at once; false: it wants the UE to hear something in any case, which waits. What the access network is to have comes with the user plane, whole, and what the UE
+// was to hear the SMF says when that is up, as to one that was idle. Of a session that ends the UE hears by its status in the accept.
+func (t *turn) transferMeanwhile(e Transfer, s *record.Session) bool {
+	switch {
+	case e.N1 == nil && e.N2Type == setupRequest: // packets wait
+		t.reply(e.From, Transferred{Cause: "N1_N2_TRANSFER_INITIATED"})
+	case e.N2Type == releaseRequest && t.s.N2 != nil && t.s.N2.Set && !t.s.N2.Releasing && !t.s.N2.Lost: // it may have the session still
+		t.bringTransfer(e, s)
+	case e.SkipIdle, e.N1 == nil && e.N2Type == modifyRequest:
+		t.notTransferred(e)
+	default:
+		return false
+	}
+	return true
+}
+
+// notTransferred: TS 29.518 5.2.2.3.1.2.
+func (t *turn) notTransferred(e Transfer) {
+	cause := "N1_MSG_NOT_TRANSFERRED"
+	if e.N1 == nil {
+		cause = "N2_MSG_NOT_TRANSFERRED"
+	}
+	t.reply(e.From, Transferred{Cause: cause})
 }
 
 // making says whether an SMF is making a session of that identity, which may have a transfer for it before it has answered. A request that waits for the SMF to

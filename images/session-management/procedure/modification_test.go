@@ -222,6 +222,10 @@ func TestModificationByTheNetwork(t *testing.T) {
 		{name: "the UE is idle, as the AMF knows: it hears later", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, {name: "the AMF does not wake it", event: Transferred{Outcome: Done, Skipped: true, Cause: "N1_MSG_NOT_TRANSFERRED"}}, unitDone,
 		}},
+		{name: "the UE comes just then, as the AMF knows, which asks for its user plane: it hears in a while", from: active, acts: []act{
+			changedTo("the Slice", bigger), {name: "the AMF has not told it", event: Transferred{Outcome: Done, Skipped: true, Cause: "N1_MSG_NOT_TRANSFERRED"}},
+			update1("the AMF wants it up", Update{Connection: Activating}), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, rested, commanded, gnbHas, done, unitDone,
+		}},
 		{name: "the session is not established yet: it hears when it is", from: establishing, acts: []act{
 			changedTo("the Slice", bigger), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
 		}},
