@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,11 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-
-	"core5g.dev/core5g/operators/release"
 )
 
 const namespace = "core5g"
@@ -91,9 +87,9 @@ func TestEnvtestManifests(t *testing.T) {
 	}
 	_, c := apiServer(t, append(foreign, "../operators/config/crd", multus)...)
 
-	for name, values := range valueSets(t) {
-		t.Run("chart "+name, func(t *testing.T) {
-			rendered, err := template(t, "--values", values)
+	for _, set := range valueSets(t) {
+		t.Run("chart "+set.String(), func(t *testing.T) {
+			rendered, err := set.render(t)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,53 +178,14 @@ func defaults(object *unstructured.Unstructured) map[string]string {
 // upgrades, the two jobs do their work with their own account's rights, Helm uninstalls.
 func TestEnvtestRelease(t *testing.T) {
 	env, c := apiServer(t)
-	admin, err := env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig, err := admin.KubeConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfigPath := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfigPath, kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	home := t.TempDir()
+	run := helmOn(t, env)
 	helmRun := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command(helm(t), append(args, "--namespace", namespace)...)
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfigPath, "HELM_PLUGINS="+home,
-			"HELM_CONFIG_HOME="+home, "HELM_CACHE_HOME="+home, "HELM_DATA_HOME="+home)
-		out, err := cmd.CombinedOutput()
+		out, err := run(append(args, "--namespace", namespace)...)
 		if err != nil {
-			t.Fatalf("helm %v: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
-	// The jobs' own account, so that a right that the chart forgot shows.
-	account := rest.CopyConfig(env.Config)
-	account.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":core5g-release"}
-	job := func(args ...string) {
-		t.Helper()
-		var log strings.Builder
-		if status := release.Main(t.Context(), func() (*rest.Config, error) { return account, nil }, args, &log); status != 0 {
-			t.Fatalf("%v: status %d\n%s", args, status, log.String())
-		}
-	}
-	apply := func() {
-		t.Helper()
-		config := &corev1.ConfigMap{}
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "core5g-defaults"}, config); err != nil {
 			t.Fatal(err)
 		}
-		dir := t.TempDir()
-		for name, content := range config.Data {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		job("apply", "--directory="+dir, "--release=core5g", "--namespace="+namespace)
+		return out
 	}
 	count := func(kind string) int {
 		t.Helper()
@@ -247,7 +204,7 @@ func TestEnvtestRelease(t *testing.T) {
 			t.Errorf("notes\n%s\nwant %q among them", notes, want)
 		}
 	}
-	apply()
+	applyDefaults(t, env, c)
 	if got := [2]int{count("Core5G"), count("UPFInstance")}; got != [2]int{1, 1} {
 		t.Fatalf("%v Core5G and UPFInstance after the install, want one of each", got)
 	}
@@ -269,7 +226,7 @@ func TestEnvtestRelease(t *testing.T) {
 	}
 
 	helmRun("upgrade", "core5g", chart, "--no-hooks", "--set=upf.create=false", "--set=core.spec.n2.transport=SCTPOverUDP")
-	apply()
+	applyDefaults(t, env, c)
 	if got := count("UPFInstance"); got != 0 {
 		t.Errorf("%d UPFInstance after an upgrade with upf.create=false, want none", got)
 	}
@@ -285,7 +242,7 @@ func TestEnvtestRelease(t *testing.T) {
 	if err := c.Update(t.Context(), core); err != nil {
 		t.Fatal(err)
 	}
-	job("cleanup", "--release=core5g", "--namespace="+namespace, "--timeout=1s", "--force-timeout=10s")
+	runJob(t, env, "cleanup", "--release=core5g", "--namespace="+namespace, "--timeout=1s", "--force-timeout=10s")
 	for _, kind := range []string{"Core5G", "UPFInstance", "Slice", "Subscriber"} {
 		if got := count(kind); got != 0 {
 			t.Errorf("%d %s after the cleanup, want none", got, kind)
@@ -298,7 +255,7 @@ func TestEnvtestRelease(t *testing.T) {
 	helmRun("install", "core5g", chart, "--no-hooks")
 	helmRun("upgrade", "core5g", chart, "--no-hooks", "--set=crds.keep=false")
 	helmRun("uninstall", "core5g", "--no-hooks")
-	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		return len(definitions(t, c)) == 0, nil
 	})
 	if err != nil {

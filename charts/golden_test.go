@@ -16,9 +16,9 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // definitions and the dashboards are left out: TestDefinitions and TestDashboards compare them with
 // their originals.
 func TestGolden(t *testing.T) {
-	for name, values := range valueSets(t) {
-		t.Run(name, func(t *testing.T) {
-			rendered, err := template(t, "--values", values)
+	for _, set := range valueSets(t) {
+		t.Run(set.String(), func(t *testing.T) {
+			rendered, err := set.render(t)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -28,7 +28,7 @@ func TestGolden(t *testing.T) {
 					got.WriteString("---\n" + doc.text)
 				}
 			}
-			golden := filepath.Join(chart, "testdata", name+".golden.yaml")
+			golden := filepath.Join(set.chart, "testdata", set.name+".golden.yaml")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
 					t.Fatal(err)

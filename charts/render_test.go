@@ -20,6 +20,12 @@ import (
 
 const chart = "core5g"
 
+// The charts that stand beside it: the operator alone, and UPF units alone.
+const (
+	operatorChart = "core5g-operator"
+	upfChart      = "core5g-upf"
+)
+
 // TestMain leaves the short run, which has neither Helm nor an API server yet, to others: `hack/lint.sh
 // chart` runs the tests that need Helm, `make integration` those that need an API server too.
 func TestMain(m *testing.M) {
@@ -62,9 +68,15 @@ func template(t *testing.T, args ...string) (string, error) {
 	return templateAs(t, "core5g", "core5g", args...)
 }
 
-// templateAs renders the chart as a release in a namespace, without the repositories, plugins and cluster of whoever
-// runs the test.
+// templateAs renders the chart as a release in a namespace.
 func templateAs(t *testing.T, release, at string, args ...string) (string, error) {
+	t.Helper()
+	return templateOf(t, chart, release, at, args...)
+}
+
+// templateOf renders a chart as a release in a namespace, without the repositories, plugins and cluster of whoever
+// runs the test.
+func templateOf(t *testing.T, chart, release, at string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(helm(t), append([]string{"template", release, chart, "--namespace=" + at}, args...)...)
 	home := t.TempDir()
@@ -103,17 +115,39 @@ func split(t *testing.T, rendered string) []document {
 	return all
 }
 
-// valueSets returns the names of the files testdata/<name>.values.yaml and their paths.
-func valueSets(t *testing.T) map[string]string {
+// valueSet is a file <chart>/testdata/<name>.values.yaml.
+type valueSet struct {
+	chart, name, path string
+	// wantPods is how many templates of pods come out at least, and none more where it is 0.
+	wantPods int
+}
+
+// String names a set of chart core5g by its name alone.
+func (s valueSet) String() string { return strings.TrimPrefix(s.chart+" "+s.name, chart+" ") }
+
+// render renders the set's chart with it, as release core5g in namespace core5g.
+func (s valueSet) render(t *testing.T) (string, error) {
+	t.Helper()
+	return templateOf(t, s.chart, "core5g", "core5g", "--values", s.path)
+}
+
+// valueSets returns those of all charts.
+func valueSets(t *testing.T) []valueSet {
 	t.Helper()
 	const suffix = ".values.yaml"
-	paths, err := filepath.Glob(filepath.Join(chart, "testdata", "*"+suffix))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no value sets: %v", err)
-	}
-	sets := map[string]string{}
-	for _, path := range paths {
-		sets[strings.TrimSuffix(filepath.Base(path), suffix)] = path
+	var sets []valueSet
+	for chart, pods := range map[string]int{chart: 3, operatorChart: 1, upfChart: 0} { // of the operator and of two jobs; of the operator
+		paths, err := filepath.Glob(filepath.Join(chart, "testdata", "*"+suffix))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no value sets of %s: %v", chart, err)
+		}
+		for _, path := range paths {
+			set := valueSet{chart: chart, name: strings.TrimSuffix(filepath.Base(path), suffix), path: path, wantPods: pods}
+			if set.String() == "instance" {
+				set.wantPods = 0
+			}
+			sets = append(sets, set)
+		}
 	}
 	return sets
 }

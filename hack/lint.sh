@@ -199,14 +199,14 @@ lint_shellcheck() {
 	)
 }
 
-helm_lint_one() { "$bin/helm" lint --quiet --strict charts/core5g --values "$1"; }
+helm_lint_one() { "$bin/helm" lint --quiet --strict "${1%/testdata/*}" --values "$1"; }
 
 lint_helm_lint() {
 	[[ -x $bin/helm ]] || {
 		missing helm_lint helm "make tools"
 		return
 	}
-	each helm_lint helm_lint_one < <(tracked 'charts/core5g/testdata/*.values.yaml')
+	each helm_lint helm_lint_one < <(tracked 'charts/*/testdata/*.values.yaml')
 }
 
 # The chart's tests need Helm, which is not there yet when CI runs the unit tests.

@@ -1,7 +1,8 @@
 // Command chartgen derives the generated parts of the chart from what controller-gen made of the
 // operator's code, so that each fact stands once: copies of the custom resource definitions, the
 // operator's RBAC rules split into those of a Role and those of a ClusterRole, values.schema.json, in
-// which core.spec and upf.spec have the schema of the API, and the values' reference in the README.
+// which core.spec and upf.spec have the schema of the API, and the values' reference in the README. Of the charts that stand
+// beside it, core5g-operator has its values from core5g's, and core5g-upf the schema of a UPFInstance.
 //
 // Usage: chartgen [-root <repository>]
 package main
@@ -30,16 +31,29 @@ func main() {
 }
 
 func generate(root string) error {
-	chart := filepath.Join(root, "charts", "core5g")
+	charts := filepath.Join(root, "charts")
+	chart := filepath.Join(charts, "core5g")
 	crds, err := copyCRDs(filepath.Join(root, "operators/config/crd"), filepath.Join(chart, "files/crds"))
 	if err != nil {
 		return err
 	}
-	if err := writeSchema(crds, filepath.Join(chart, "values.schema.json")); err != nil {
+	if err := writeOperatorValues(filepath.Join(chart, "values.yaml"), filepath.Join(charts, "core5g-operator", "values.yaml")); err != nil {
 		return err
 	}
-	if err := writeValues(chart); err != nil {
-		return err
+	for _, c := range []struct {
+		name   string
+		schema func(map[string]*apiextensionsv1.CustomResourceDefinition) (map[string]any, error)
+	}{{"core5g", coreSchema}, {"core5g-operator", operatorSchema}, {"core5g-upf", upfSchema}} {
+		schema, err := c.schema(crds)
+		if err != nil {
+			return fmt.Errorf("schema of %s: %w", c.name, err)
+		}
+		if err := writeSchema(schema, filepath.Join(charts, c.name, "values.schema.json")); err != nil {
+			return err
+		}
+		if err := writeValues(filepath.Join(charts, c.name)); err != nil {
+			return err
+		}
 	}
 	return writeRBAC(filepath.Join(root, "operators/config/rbac"), filepath.Join(chart, "files/rbac"))
 }
@@ -123,23 +137,7 @@ func writeRBAC(from, to string) error {
 	return nil
 }
 
-// writeSchema completes the hand-written schema of the values with that of the API.
-func writeSchema(crds map[string]*apiextensionsv1.CustomResourceDefinition, path string) error {
-	var schema map[string]any
-	if err := json.Unmarshal(valuesSchema, &schema); err != nil {
-		return fmt.Errorf("values.json: %w", err)
-	}
-	for _, part := range []struct{ kind, value string }{{"Core5G", "core"}, {"UPFInstance", "upf"}} {
-		crd := crds[part.kind]
-		if crd == nil {
-			return fmt.Errorf("no definition of kind %s", part.kind)
-		}
-		spec, err := specSchema(crd)
-		if err != nil {
-			return fmt.Errorf("%s: %w", part.kind, err)
-		}
-		schema["properties"].(map[string]any)[part.value].(map[string]any)["properties"].(map[string]any)["spec"] = spec
-	}
+func writeSchema(schema map[string]any, path string) error {
 	content, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
 		return err

@@ -79,8 +79,9 @@ func tracked(root string) (tree, error) {
 		} else if err != nil {
 			return tree{}, err
 		}
-		f := file{path: string(name), executable: info.Mode()&0o111 != 0}
-		if info.Mode().IsRegular() {
+		f := file{path: string(name)}
+		if info.Mode().IsRegular() { // the bits of a link say nothing
+			f.executable = info.Mode()&0o111 != 0
 			if f.content, err = os.ReadFile(path); err != nil {
 				return tree{}, err
 			}

@@ -1,5 +1,13 @@
+{{/* core5g.operated is "true" where the release has an operator: always in chart core5g-operator, which has these templates too,
+and in chart core5g unless operator.create is false. With --reuse-values of a release from before there was that value it has one. */}}
+{{- define "core5g.operated" -}}
+{{- if or (eq .Chart.Name "core5g-operator") (ne (get .Values.operator "create" | toString) "false") -}}true{{- end -}}
+{{- end }}
+
+{{/* A release of chart core5g-operator is often called so itself. */}}
 {{- define "core5g.operator" -}}
-{{ printf "%s-operator" .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- $own := and (eq .Chart.Name "core5g-operator") (or (eq .Release.Name "operator") (hasSuffix "-operator" .Release.Name)) -}}
+{{ ternary .Release.Name (printf "%s-operator" .Release.Name) $own | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
 {{/* The webhook's Service, Secret and, behind the namespace, its configuration. */}}
