@@ -40,7 +40,8 @@ func (r *inputs) assemble(key *minisign.PrivateKey) (*contents, error) {
 	if err := emptyFolder(r.out); err != nil {
 		return nil, err
 	}
-	m := &contents{Name: "core5g", Version: r.version, Commit: r.commit, Chart: "core5g-" + r.version + ".tgz"}
+	m := &contents{Name: "core5g", Version: r.version, Commit: r.commit, Chart: r.archiveOf(coreChart),
+		OperatorChart: r.archiveOf(operatorChart), UPFChart: r.archiveOf(upfChart)}
 	if m.LeftOut, err = readLeftOut(filepath.Join(r.built, "left-out")); err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (r *inputs) assemble(key *minisign.PrivateKey) (*contents, error) {
 	for _, i := range m.Images {
 		digests[r.version][i.Name] = i.Digest
 	}
-	if err := r.writeChart(digests, filepath.Join(r.out, m.Chart)); err != nil {
+	if err := r.writeCharts(digests); err != nil {
 		return nil, err
 	}
 	if err := r.addPlugins(m); err != nil {
@@ -174,7 +175,8 @@ func (r *inputs) addTexts() error {
 	if err := r.bundle("core5g-licences-"+r.version, filepath.Join(r.built, "licences"), "."); err != nil {
 		return err
 	}
-	return r.bundle("core5g-docs-"+r.version, r.source, "README.md", "CHANGELOG.md", "docs", "manifests", "charts/core5g/README.md", "hack/README.md", "upf/README.md")
+	return r.bundle("core5g-docs-"+r.version, r.source, "README.md", "CHANGELOG.md", "docs", "manifests", "charts/core5g/README.md",
+		"charts/core5g-operator/README.md", "charts/core5g-upf/README.md", "hack/README.md", "upf/README.md")
 }
 
 // bundle packs files and folders of a folder below one of the archive's name.

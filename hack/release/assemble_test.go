@@ -385,7 +385,8 @@ func TestVerifyRefuses(t *testing.T) {
 		change func(t *testing.T, folder string)
 		want   string
 	}{
-		"a changed chart": {func(t *testing.T, folder string) { flip(t, filepath.Join(folder, "core5g-1.2.3.tgz")) }, "are not those of the manifest"},
+		"a changed chart of the operator": {func(t *testing.T, folder string) { flip(t, filepath.Join(folder, "core5g-operator-1.2.3.tgz")) }, "are not those of the manifest"},
+		"a changed chart":                 {func(t *testing.T, folder string) { flip(t, filepath.Join(folder, "core5g-1.2.3.tgz")) }, "are not those of the manifest"},
 		"a changed manifest": {func(t *testing.T, folder string) {
 			replace(t, filepath.Join(folder, manifestFile), "c0ffee", "c0ffed")
 		}, manifestFile + " is not what was signed"},
@@ -434,6 +435,8 @@ func TestVerifyRefusesReleasesThatDoNotFit(t *testing.T) {
 		"a digest that is another's":         {func(m *contents) { m.Images[0].Digest = m.Images[1].Digest }, "image amf: "},
 		"a platform that is not there":       {func(m *contents) { m.Images[0].Platforms = append(m.Images[0].Platforms, "linux/arm64") }, "platforms"},
 		"another version than the chart's":   {func(m *contents) { m.Version = "1.2.4" }, "want 1.2.4 of all"},
+		"a chart in another one's place":     {func(m *contents) { m.OperatorChart = m.Chart }, "lacks core5g-operator/Chart.yaml"},
+		"no chart of UPFs":                   {func(m *contents) { m.UPFChart = m.OperatorChart }, "lacks core5g-upf/Chart.yaml"},
 		"a function whose image nobody made": {func(m *contents) { m.LeftOut = m.LeftOut[:1] }, "which the release does not have"},
 		"a package of another architecture":  {func(m *contents) { m.Packages[0].Arch = "arm64" }, "package core5g-upf for arm64: "},
 		"an image the chart knows, unlisted": {func(m *contents) { m.Images = m.Images[1:] }, "images.digests"},
@@ -495,10 +498,6 @@ func TestTheChartGoesOnToKnowTheReleaseBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := mustAssemble(t, r, nil)
-	c, err := readChart(filepath.Join(r.out, m.Chart))
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := map[string]map[string]string{"1.2.3": {}, "1.3.0": {}}
 	for _, i := range before.Images {
 		want["1.2.3"][i.Name] = i.Digest
@@ -506,8 +505,52 @@ func TestTheChartGoesOnToKnowTheReleaseBefore(t *testing.T) {
 	for _, i := range m.Images {
 		want["1.3.0"][i.Name] = i.Digest
 	}
-	if diff := cmp.Diff(want, c.Digests); diff != "" {
-		t.Errorf("digests (-want +got):\n%s", diff)
+	for name, archive := range map[string]string{coreChart: m.Chart, operatorChart: m.OperatorChart} {
+		c, err := readChart(filepath.Join(r.out, archive), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, c.Digests); diff != "" {
+			t.Errorf("digests of %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestPackagedChartsStandAlone takes the charts without the sources: what is a link there is a file in the archive.
+func TestPackagedChartsStandAlone(t *testing.T) {
+	r := built(t)
+	m := mustAssemble(t, r, nil)
+	names := func(archive string) map[string]bool {
+		t.Helper()
+		entries, err := readTarGz(filepath.Join(r.out, archive))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, e := range entries {
+			_, name, _ := strings.Cut(e.name, "/")
+			found[name] = true
+		}
+		return found
+	}
+	core, operator, upf := names(m.Chart), names(m.OperatorChart), names(m.UPFChart)
+	for name := range core {
+		if shared := strings.HasPrefix(name, "files/") || strings.HasPrefix(name, "templates/operator/"); shared && !operator[name] {
+			t.Errorf("%s lacks %s", m.OperatorChart, name)
+		}
+	}
+	for _, name := range []string{"files/rbac/operator-namespaced.yaml", "templates/operator/deployment.yaml", "values.schema.json", "README.md"} {
+		if !operator[name] {
+			t.Errorf("%s lacks %s", m.OperatorChart, name)
+		}
+	}
+	for name := range upf {
+		if strings.HasPrefix(name, "files/") {
+			t.Errorf("%s has %s", m.UPFChart, name)
+		}
+	}
+	if !upf["templates/upfinstance.yaml"] {
+		t.Errorf("%s has %v", m.UPFChart, upf)
 	}
 }
 

@@ -43,40 +43,63 @@ func releaseValues(text, version string, digests map[string]map[string]string) (
 	return strings.Replace(text, digestsLine, w.String(), 1), nil
 }
 
-// writeChart packages the chart of the sources as a version, with its images by digest.
-func (r *inputs) writeChart(digests map[string]map[string]string, archive string) error {
-	work, err := os.MkdirTemp(filepath.Dir(r.built), ".chart-*")
+// The charts of a release, by their folders under charts/.
+const (
+	coreChart     = "core5g"
+	operatorChart = "core5g-operator"
+	upfChart      = "core5g-upf"
+)
+
+// archiveOf is the file that a chart is packaged in.
+func (r *inputs) archiveOf(chart string) string { return chart + "-" + r.version + ".tgz" }
+
+// writeCharts packages the charts of the sources as a version, with their images by digest. Links from one chart to another are followed, so that
+// a packaged chart stands alone.
+func (r *inputs) writeCharts(digests map[string]map[string]string) error {
+	work, err := os.MkdirTemp(filepath.Dir(r.built), ".charts-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	chart := filepath.Join(work, "core5g")
-	if err := os.CopyFS(chart, os.DirFS(filepath.Join(r.source, "charts", "core5g"))); err != nil {
+	charts := filepath.Join(work, "charts")
+	if err := os.CopyFS(charts, os.DirFS(filepath.Join(r.source, "charts"))); err != nil {
 		return err
 	}
-	values := filepath.Join(chart, "values.yaml")
-	text, err := os.ReadFile(values)
-	if err != nil {
-		return err
+	for _, name := range []string{coreChart, operatorChart} { // a UPFInstance has the images of its core
+		values := filepath.Join(charts, name, "values.yaml")
+		text, err := os.ReadFile(values)
+		if err != nil {
+			return err
+		}
+		released, err := releaseValues(string(text), r.version, digests)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(values, []byte(released), 0o644); err != nil {
+			return err
+		}
 	}
-	released, err := releaseValues(string(text), r.version, digests)
-	if err != nil {
-		return err
+	for _, name := range []string{coreChart, operatorChart, upfChart} {
+		if err := r.packageChart(filepath.Join(charts, name), work); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
-	if err := os.WriteFile(values, []byte(released), 0o644); err != nil {
-		return err
-	}
-	// Helm decides what belongs into a chart and refuses what is none; its archives hold the time.
-	cmd := exec.Command(r.helm, "package", chart, "--version", r.version, "--app-version", r.version, "--destination", work)
+	return nil
+}
+
+// packageChart packages a folder. Helm decides what belongs into a chart and refuses what is none; its archives hold the time.
+func (r *inputs) packageChart(folder, work string) error {
+	cmd := exec.Command(r.helm, "package", folder, "--version", r.version, "--app-version", r.version, "--destination", work)
 	cmd.Env = append(os.Environ(), "HELM_CONFIG_HOME="+work, "HELM_CACHE_HOME="+work, "HELM_DATA_HOME="+work, "HELM_PLUGINS="+work)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("helm package: %w: %s", err, bytes.TrimSpace(said))
 	}
-	entries, err := readTarGz(filepath.Join(work, "core5g-"+r.version+".tgz"))
+	archive := r.archiveOf(filepath.Base(folder))
+	entries, err := readTarGz(filepath.Join(work, archive))
 	if err != nil {
 		return err
 	}
-	return writeTarGz(archive, entries)
+	return writeTarGz(filepath.Join(r.out, archive), entries)
 }
 
 // readTarGz reads the files of an archive into memory.
@@ -122,11 +145,8 @@ type chartOf struct {
 // imageOf the functions that are not called as their image is, as specs.Platform.Image has it.
 var imageOf = map[string]string{"n2-terminator": "access-management"}
 
-func readChart(path string) (*chartOf, error) {
-	entries, err := readTarGz(path)
-	if err != nil {
-		return nil, err
-	}
+// readChart reads one that has the operator in it.
+func readChart(path, name string) (*chartOf, error) {
 	var c chartOf
 	var values struct {
 		Images struct {
@@ -157,21 +177,12 @@ func readChart(path string) (*chartOf, error) {
 			}
 		}
 	}
-	into := map[string]any{
-		"core5g/Chart.yaml":                         &c,
-		"core5g/values.yaml":                        &values,
-		"core5g/files/crds/core5g.dev_core5gs.yaml": &definition,
-	}
-	for _, e := range entries {
-		if to := into[e.name]; to != nil {
-			if err := yaml.Unmarshal(e.text, to); err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", path, e.name, err)
-			}
-			delete(into, e.name)
-		}
-	}
-	if len(into) > 0 {
-		return nil, fmt.Errorf("%s lacks %s", path, strings.Join(slices.Sorted(maps.Keys(into)), ", "))
+	if err := readEntries(path, map[string]any{
+		name + "/Chart.yaml":                         &c,
+		name + "/values.yaml":                        &values,
+		name + "/files/crds/core5g.dev_core5gs.yaml": &definition,
+	}); err != nil {
+		return nil, err
 	}
 	c.Tag, c.Digests = values.Images.Tag, values.Images.Digests
 	for _, v := range definition.Spec.Versions {
@@ -185,4 +196,24 @@ func readChart(path string) (*chartOf, error) {
 		return nil, fmt.Errorf("%s: the definition of Core5G names no functions", path)
 	}
 	return &c, nil
+}
+
+// readEntries reads files of an archive, all of which it has to have.
+func readEntries(path string, into map[string]any) error {
+	entries, err := readTarGz(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if to := into[e.name]; to != nil {
+			if err := yaml.Unmarshal(e.text, to); err != nil {
+				return fmt.Errorf("%s: %s: %w", path, e.name, err)
+			}
+			delete(into, e.name)
+		}
+	}
+	if len(into) > 0 {
+		return fmt.Errorf("%s lacks %s", path, strings.Join(slices.Sorted(maps.Keys(into)), ", "))
+	}
+	return nil
 }

@@ -60,7 +60,7 @@ func TestFilesThatWereTamperedWithAreRefused(t *testing.T) {
 	if _, err := os.Stat(public); err != nil {
 		t.Skipf("not signed: %v", err)
 	}
-	for _, name := range []string{manifestFile, sumsFile, m.Chart, m.Images[0].Archive} {
+	for _, name := range []string{manifestFile, sumsFile, m.Chart, m.OperatorChart, m.Images[0].Archive} {
 		copied := t.TempDir()
 		err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 			if err != nil {
@@ -114,7 +114,13 @@ var reference = regexp.MustCompile(`(?m)^\s+(?:- )?(?:image: |- --operator-image
 // have, and those that the operator is told, is that of an archive.
 func TestFilesRender(t *testing.T) {
 	folder, m := files(t)
-	cmd := exec.Command(helmProgram(t), "template", "core5g", filepath.Join(folder, m.Chart), "--namespace=core5g",
+	for name, archive := range map[string]string{coreChart: m.Chart, operatorChart: m.OperatorChart} {
+		t.Run(name, func(t *testing.T) { rendersFrom(t, folder, m, name, archive) })
+	}
+}
+
+func rendersFrom(t *testing.T, folder string, m *contents, chart, archive string) {
+	cmd := exec.Command(helmProgram(t), "template", "core5g", filepath.Join(folder, archive), "--namespace=core5g",
 		"--set=images.registry=registry.example.org/telco")
 	home := t.TempDir()
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+os.DevNull, "HELM_PLUGINS="+home, "HELM_CONFIG_HOME="+home, "HELM_CACHE_HOME="+home, "HELM_DATA_HOME="+home)
@@ -173,7 +179,7 @@ func TestFilesRender(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(strings.TrimPrefix(flag, "--image-digests=")), &known); err != nil {
 		t.Fatal(err)
 	}
-	c, err := readChart(filepath.Join(folder, m.Chart))
+	c, err := readChart(filepath.Join(folder, archive), chart)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,13 +25,16 @@ const (
 
 // contents says what the files of a release are. It names every file but itself, SHA256SUMS and the signatures.
 type contents struct {
-	Name    string    `json:"name"`
-	Version string    `json:"version"`
-	Commit  string    `json:"commit"`
-	Chart   string    `json:"chart"`
-	Images  []image   `json:"images"`
-	LeftOut []leftOut `json:"leftOut,omitempty"`
-	Plugins []plugin  `json:"plugins"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Chart   string `json:"chart"`
+	// OperatorChart and UPFChart are of the operator alone and of UPF units alone, for who has these as releases of their own.
+	OperatorChart string    `json:"operatorChart"`
+	UPFChart      string    `json:"upfChart"`
+	Images        []image   `json:"images"`
+	LeftOut       []leftOut `json:"leftOut,omitempty"`
+	Plugins       []plugin  `json:"plugins"`
 	// Packages are those for Debian.
 	Packages []debianPackage `json:"packages,omitempty"`
 	Files    []file          `json:"files"`

@@ -60,7 +60,7 @@ func verify(folder, keyPath string) (*contents, error) {
 			wrong = append(wrong, fmt.Errorf("package %s for %s: %w", p.Name, p.Arch, err))
 		}
 	}
-	return m, errors.Join(append(wrong, checkChart(folder, m))...)
+	return m, errors.Join(append(wrong, checkCharts(folder, m))...)
 }
 
 // checkImage wants the archive whole, every blob by its digest, and of the digest and platforms that the manifest says.
@@ -170,27 +170,41 @@ func unpackFile(root *os.Root, name string, from io.Reader) error {
 	return errors.Join(err, to.Close())
 }
 
-// checkChart wants the chart of this version, and every image that it can make a pod of in the release, by the archive's
+// checkCharts wants the charts of this version, and every image that they can make a pod of in the release, by the archive's
 // digest; one that the release is without is said in the manifest.
-func checkChart(folder string, m *contents) error {
-	c, err := readChart(filepath.Join(folder, m.Chart))
+func checkCharts(folder string, m *contents) error {
+	if err := errors.Join(checkChart(folder, m, coreChart, m.Chart), checkChart(folder, m, operatorChart, m.OperatorChart)); err != nil {
+		return err
+	}
+	var c chartOf
+	if err := readEntries(filepath.Join(folder, m.UPFChart), map[string]any{upfChart + "/Chart.yaml": &c}); err != nil {
+		return err
+	}
+	if c.Version != m.Version || c.AppVersion != m.Version {
+		return fmt.Errorf("%s: version %s, appVersion %s, want %s of both", m.UPFChart, c.Version, c.AppVersion, m.Version)
+	}
+	return nil
+}
+
+func checkChart(folder string, m *contents, name, archive string) error {
+	c, err := readChart(filepath.Join(folder, archive), name)
 	if err != nil {
 		return err
 	}
 	if c.Version != m.Version || c.AppVersion != m.Version || c.Tag != m.Version {
-		return fmt.Errorf("%s: version %s, appVersion %s, images.tag %s, want %s of all", m.Chart, c.Version, c.AppVersion, c.Tag, m.Version)
+		return fmt.Errorf("%s: version %s, appVersion %s, images.tag %s, want %s of all", archive, c.Version, c.AppVersion, c.Tag, m.Version)
 	}
 	want := map[string]string{}
 	for _, i := range m.Images {
 		want[i.Name] = i.Digest
 	}
 	if diff := cmp.Diff(want, c.Digests[m.Version]); diff != "" {
-		return fmt.Errorf("%s: images.digests (-manifest +chart):\n%s", m.Chart, diff)
+		return fmt.Errorf("%s: images.digests (-manifest +chart):\n%s", archive, diff)
 	}
 	for _, name := range append([]string{"operator", "node-agent"}, c.Functions...) {
 		said := slices.ContainsFunc(m.LeftOut, func(l leftOut) bool { return l.Image == name && l.Platform == "all" })
 		if want[name] == "" && !said {
-			return fmt.Errorf("%s can make pods of the image %s, which the release does not have", m.Chart, name)
+			return fmt.Errorf("%s can make pods of the image %s, which the release does not have", archive, name)
 		}
 	}
 	return nil
