@@ -65,6 +65,9 @@ func TestWatchedNamespaces(t *testing.T) {
 	if got := both(north, render("other", "south", "paris")); !slices.Equal(got, []string{"Role paris/core5g-operator", "RoleBinding paris/core5g-operator"}) {
 		t.Errorf("two releases of namespace paris both have %q: Helm does not refuse the second", got)
 	}
+	if got := both(render("core5g", "north", "*"), render("other", "south", "*")); !slices.Equal(got, []string{"ClusterRole /core5g-operator-everywhere", "ClusterRoleBinding /core5g-operator-everywhere"}) {
+		t.Errorf("two releases of all namespaces both have %q: Helm does not refuse the second", got)
+	}
 	if got := both(north, render("core5g", "paris")); !slices.Contains(got, "Role paris/core5g-operator") {
 		t.Errorf("a release in paris, and another one that watches it, both have %q", got)
 	}
@@ -120,26 +123,7 @@ func TestEnvtestWatchedNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := freePort(t)
-	var flags []string
-	for _, doc := range split(t, rendered) {
-		object := doc.object
-		switch kind := object.GetKind(); {
-		case kind == "Deployment":
-			spec, _ := podSpec(t, object)
-			flags = spec.Containers[0].Args
-			continue
-		case kind == "Service":
-			object = leadHere(t, object, port)
-		case kind == "ValidatingWebhookConfiguration":
-			configure(t, object, port)
-		case strings.HasPrefix(kind, "Role"), strings.HasPrefix(kind, "ClusterRole"), kind == "Lease", kind == "ServiceAccount":
-		default:
-			continue
-		}
-		if err := admin.Create(ctx, object); err != nil {
-			t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
-		}
-	}
+	flags := installOperator(t, admin, rendered, port)
 	for _, want := range []string{"--namespace=core5g", "--watch-namespaces=lyon,paris"} {
 		if !slices.Contains(flags, want) {
 			t.Errorf("the operator has %q, want %s", flags, want)
@@ -167,7 +151,7 @@ func TestEnvtestWatchedNamespaces(t *testing.T) {
 		}
 		return nil
 	})
-	runWatching(t, env, port, forbidden, watched)
+	runWatching(t, env, port, forbidden, watched, specs.Accounts{Namespaces: watched})
 	awaitBundle(t, admin)
 
 	// The operator is asked about what it sees, and about nothing else. The second Slice has the first one's pool.
@@ -262,6 +246,150 @@ func TestEnvtestWatchedNamespaces(t *testing.T) {
 	}
 }
 
+// installOperator makes what the chart has for an operator that runs in this process, its webhook at a port of this machine, and returns the flags
+// that its pod would have.
+func installOperator(t *testing.T, admin client.Client, rendered string, port int32) (flags []string) {
+	t.Helper()
+	for _, doc := range split(t, rendered) {
+		object := doc.object
+		switch kind := object.GetKind(); {
+		case kind == "Deployment":
+			spec, _ := podSpec(t, object)
+			flags = spec.Containers[0].Args
+			continue
+		case kind == "Service":
+			object = leadHere(t, object, port)
+		case kind == "ValidatingWebhookConfiguration":
+			configure(t, object, port)
+		case strings.HasPrefix(kind, "Role"), strings.HasPrefix(kind, "ClusterRole"), kind == "Lease", kind == "ServiceAccount":
+		default:
+			continue
+		}
+		if err := admin.Create(t.Context(), object); err != nil {
+			t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return flags
+}
+
+// TestEnvtestEverywhere runs all of the operator with the rights that the chart gives it for all namespaces: it serves one that comes later and that nobody has
+// named, where it makes the accounts of network functions, which may do in it what the chart's may where it has made them, and nothing elsewhere.
+func TestEnvtestEverywhere(t *testing.T) {
+	env, admin := apiServer(t, "../operators/config/crd", multus)
+	ctx := t.Context()
+	own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if err := admin.Patch(ctx, own, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":null}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	create := func(name string) {
+		t.Helper()
+		if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("paris")
+	rendered, err := templateOf(t, operatorChart, "core5g", namespace, "--values", "core5g-operator/testdata/everywhere.values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	flags := installOperator(t, admin, rendered, port)
+	for _, want := range []string{"--namespace=core5g", "--watch-namespaces=*,paris", "--account-roles=core5g-"} {
+		if !slices.Contains(flags, want) {
+			t.Errorf("the operator has %q, want %s", flags, want)
+		}
+	}
+	scheme, err := controllers.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := client.New(env.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the operator's rights are known", func(context.Context) error {
+		if !may(t, user, namespace, "core5g-operator", "", "list", "core5g.dev", "core5gs", "") ||
+			!may(t, user, namespace, "core5g-operator", "", "list", "", "nodes", "") ||
+			!may(t, user, namespace, "core5g-operator", "", "bind", "rbac.authorization.k8s.io", "clusterroles", "core5g-core5g-subscriber-data") ||
+			!may(t, user, namespace, "core5g-operator", "", "patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations", webhookConfiguration) {
+			return errors.New("not all of them")
+		}
+		return nil
+	})
+	if may(t, user, namespace, "core5g-operator", "", "bind", "rbac.authorization.k8s.io", "clusterroles", "cluster-admin") {
+		t.Error("the operator may give anybody every right")
+	}
+	forbidden := &refusals{}
+	runWatching(t, env, port, forbidden, nil, specs.Accounts{Roles: "core5g-", Namespaces: []string{namespace, "paris"}})
+	awaitBundle(t, admin)
+
+	create("later")
+	first, second := sliceManifest("first", "010203", "10.45.0.0/16"), sliceManifest("second", "112233", "10.45.128.0/17")
+	accounts := map[string]string{"paris": "core5g-subscriber-data", "later": "core5g-subscriber-data-account"}
+	for at := range accounts {
+		for _, manifest := range []string{coreManifest, upfManifest("upf", "172.30.3.16/28", "172.30.6.2/24"), first, subscriberManifest("a", "imsi-208930000000001", "", "first")} {
+			if err := putIn(ctx, user, at, manifest); err != nil {
+				t.Fatalf("in %s: %v", at, err)
+			}
+		}
+	}
+	for at, want := range accounts {
+		until(t, "the refusal of a pool that is taken in "+at, func(ctx context.Context) error {
+			if err := putIn(ctx, user, at, second, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "of Slice first: write a pool that is free") {
+				return fmt.Errorf("got %v", err)
+			}
+			return nil
+		})
+		deployment := &appsv1.Deployment{}
+		until(t, "the core, its UPF, Slice and Subscriber in "+at, func(ctx context.Context) error {
+			if err := user.Get(ctx, client.ObjectKey{Namespace: at, Name: "core5g-subscriber-data"}, deployment); err != nil {
+				return err
+			}
+			return unsaid(ctx, user, at)
+		})
+		account := deployment.Spec.Template.Spec.ServiceAccountName
+		if account != want {
+			t.Errorf("in %s subscriber data run as %s, want %s", at, account, want)
+		}
+		if err := user.Get(ctx, client.ObjectKey{Namespace: at, Name: account}, &corev1.ServiceAccount{}); err != nil {
+			t.Errorf("in %s: %v", at, err)
+		}
+		until(t, "the rights of "+account+" in "+at, func(context.Context) error {
+			for resource, group := range map[string]string{"subscribers": "core5g.dev", "secrets": ""} {
+				if !may(t, user, at, account, at, "watch", group, resource, "") {
+					return fmt.Errorf("it may not watch %s", resource)
+				}
+			}
+			return nil
+		})
+		for _, elsewhere := range []string{"", namespace, "default"} {
+			if may(t, user, at, account, elsewhere, "get", "", "secrets", "") {
+				t.Errorf("account %s of %s may read Secrets of namespace %q", account, at, elsewhere)
+			}
+		}
+	}
+	// All layouts find theirs, and each may do what the chart's may.
+	for account, rights := range map[string][]string{
+		"core5g-session-management-account": {"core5gs", "slices", "upfinstances"}, "core5g-access-management-account": {"core5gs"},
+		"core5g-control-plane-account": {"core5gs", "slices", "upfinstances", "subscribers"},
+	} {
+		until(t, "the rights of "+account, func(context.Context) error {
+			for _, resource := range rights {
+				if !may(t, user, "later", account, "later", "watch", "core5g.dev", resource, "") {
+					return fmt.Errorf("it may not watch %s", resource)
+				}
+			}
+			return nil
+		})
+	}
+	if may(t, user, "later", "core5g-access-management-account", "later", "get", "", "secrets", "") {
+		t.Error("the AMF may read Secrets")
+	}
+	if got := forbidden.all(); len(got) > 0 {
+		t.Errorf("the API server has forbidden the operator %q", got)
+	}
+}
+
 // unsaid is an error while an object of the namespace has no conditions.
 func unsaid(ctx context.Context, c client.Client, at string) error {
 	core, upf, slice, subscriber := &api.Core5G{}, &api.UPFInstance{}, &api.Slice{}, &api.Subscriber{}
@@ -318,7 +446,7 @@ func putIn(ctx context.Context, c client.Client, at, manifest string, options ..
 }
 
 // runWatching starts controllers and webhook as the operator's program does, with its account, for some namespaces.
-func runWatching(t *testing.T, env *envtest.Environment, port int32, forbidden *refusals, namespaces []string) {
+func runWatching(t *testing.T, env *envtest.Environment, port int32, forbidden *refusals, namespaces []string, accounts specs.Accounts) {
 	t.Helper()
 	silence()
 	account := rest.CopyConfig(env.Config)
@@ -349,6 +477,7 @@ func runWatching(t *testing.T, env *envtest.Environment, port int32, forbidden *
 		Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev", OperatorNamespace: namespace,
 		SubscriberDataServiceAccount: "core5g-subscriber-data", SessionManagementServiceAccount: "core5g-session-management",
 		AccessManagementServiceAccount: "core5g-access-management", ControlPlaneServiceAccount: "core5g-control-plane",
+		Accounts: accounts,
 	}
 	admission.Register(mgr, platform)
 	whole := controllers.DefaultOptions(platform)

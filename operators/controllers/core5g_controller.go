@@ -49,6 +49,8 @@ type CoreReconciler struct {
 	certifier *certifier
 	// seen are the Core5Gs that this operator has looked at: what one of them was given is given up when it is gone.
 	seen sync.Map
+	// accounts has an accountsKept of each Core5G, by its name.
+	accounts sync.Map
 }
 
 // coreScope is what one pass over one Core5G knows.
@@ -93,6 +95,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 	if err := r.Get(ctx, req.NamespacedName, core); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Registrations.forget(req.NamespacedName)
+			r.accounts.Delete(req.NamespacedName)
 			if _, was := r.seen.LoadAndDelete(req.NamespacedName); was {
 				core.Namespace, core.Name = req.Namespace, req.Name
 				return ctrl.Result{}, r.applier.forgetAllocations(ctx, specs.CoreAllocations(core))
@@ -111,6 +114,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.findAllocations,
 		r.findDatabase,
 		r.applyNetworkPolicies,
+		r.keepAccounts,
 		r.keepCertificates,
 		r.keepSessionStore,
 		r.checkSubscriberDatabase,

@@ -75,7 +75,7 @@ func AMFWorkers(core *api.Core5G, p Platform) FunctionObjects {
 		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
 	}
 	w = w.keepsRecords().protected()
-	w.serviceAccount = p.AccessManagementServiceAccount
+	w.serviceAccount = p.accessManagementAccount(core)
 	w.ports = []corev1.ContainerPort{
 		port("sbi", PortSBI, corev1.ProtocolTCP), port(portNameMetrics, PortMetrics, corev1.ProtocolTCP), port("health", PortHealth, corev1.ProtocolTCP),
 	}

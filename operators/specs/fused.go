@@ -42,7 +42,7 @@ func ControlPlane(core *api.Core5G, p Platform, shards []*corev1.Service, outsid
 		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
 	}
 	w = w.keepsRecords().knowsSubscribers()
-	w.serviceAccount = p.ControlPlaneServiceAccount
+	w.serviceAccount = p.controlPlaneAccount(core)
 	w.scratch = map[string]string{"tmp": "/tmp"}
 	w.ports = []corev1.ContainerPort{
 		port("n2", core.Spec.N2.Port, n2Protocol(core)), port(portNameMetrics, PortMetrics, corev1.ProtocolTCP), port("health", PortHealth, corev1.ProtocolTCP),

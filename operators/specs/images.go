@@ -29,6 +29,8 @@ type Platform struct {
 	AccessManagementServiceAccount string
 	// ControlPlaneServiceAccount may do what these three may.
 	ControlPlaneServiceAccount string
+	// Accounts is who makes accounts where the chart has not made these.
+	Accounts Accounts
 }
 
 // Image returns the image of a function: the core's own for this function, or registry, name and tag, with the

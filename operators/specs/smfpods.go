@@ -175,7 +175,7 @@ func (s SMFSet) Build(p Platform, services []*corev1.Service, outside ...*corev1
 		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
 	}
 	w = w.keepsRecords().protected()
-	w.serviceAccount = p.SessionManagementServiceAccount
+	w.serviceAccount = p.sessionManagementAccount(s.Core)
 	w.ports = []corev1.ContainerPort{port(portNameMetrics, PortMetrics, corev1.ProtocolTCP), port("health", PortHealth, corev1.ProtocolTCP)}
 	for i := range services {
 		w.ports = append(w.ports, port(fmt.Sprintf("sbi-%d", i+1), int32(shardSBI+i+1), corev1.ProtocolTCP), port(fmt.Sprintf("pfcp-%d", i+1), int32(shardPFCP+i+1), corev1.ProtocolUDP))

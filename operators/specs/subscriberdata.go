@@ -36,7 +36,7 @@ func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 		w.replicas = ptr.Deref(core.Spec.SubscriberDataReplicas, 1)
 	}
 	w = w.knowsSubscribers()
-	w.serviceAccount = p.SubscriberDataServiceAccount
+	w.serviceAccount = p.subscriberDataAccount(core)
 	w.scratch = map[string]string{"tmp": "/tmp"}
 	w.ports = []corev1.ContainerPort{
 		port("sbi", PortSBI, corev1.ProtocolTCP),

@@ -90,7 +90,9 @@ func parse(args []string) (config, error) {
 	var c config
 	f := flag.NewFlagSet("core5g-operator", flag.ContinueOnError)
 	namespace := f.String("namespace", os.Getenv("POD_NAMESPACE"), "the namespace to watch (default $POD_NAMESPACE; empty for all)")
-	more := f.String("watch-namespaces", "", "more namespaces to watch, with commas between them")
+	more := f.String("watch-namespaces", "", "more namespaces to watch, with commas between them; * for all, and then others are those where the chart has made accounts")
+	f.StringVar(&c.platform.Accounts.Roles, "account-roles", "",
+		"with -watch-namespaces=*, what the names of the ClusterRoles begin with that accounts of functions have: behind it they are called as the accounts of the flags below")
 	f.StringVar(&c.metrics, "metrics-bind-address", ":9090", "address of /metrics; 0 for none")
 	f.StringVar(&c.health, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
@@ -122,8 +124,11 @@ func parse(args []string) (config, error) {
 		return c, errors.New("-webhook-port needs $POD_NAMESPACE: the webhook's certificate is in a Secret there")
 	}
 	var err error
-	if c.namespaces, err = watched(*namespace, *more); err != nil {
+	if c.namespaces, c.platform.Accounts.Namespaces, err = watched(*namespace, *more); err != nil {
 		return c, err
+	}
+	if all := *more != "" && c.namespaces == nil; all != (c.platform.Accounts.Roles != "") {
+		return c, errors.New("-watch-namespaces=* and -account-roles go together: in namespaces that the chart does not name the operator makes accounts, and gives them these roles")
 	}
 	c.platform.OperatorNamespace = os.Getenv("POD_NAMESPACE")
 	if f.NArg() > 0 {
@@ -133,27 +138,39 @@ func parse(args []string) (config, error) {
 	return c, nil
 }
 
-// watched returns each namespace once: the first, and those of a list with commas.
-func watched(namespace, more string) ([]string, error) {
+// everywhere is the name for all namespaces.
+const everywhere = "*"
+
+// watched returns each namespace that is watched once, the first and those of a list with commas, and none where all are; and those that were
+// named, where the chart has made what functions run as.
+func watched(namespace, more string) (watch, named []string, err error) {
 	if more == "" {
 		if namespace == "" {
-			return nil, nil
+			return nil, nil, nil
 		}
-		return []string{namespace}, nil
+		return []string{namespace}, []string{namespace}, nil
 	}
 	if namespace == "" {
-		return nil, errors.New("-watch-namespaces without -namespace, which means all namespaces already: leave one out")
+		return nil, nil, errors.New("-watch-namespaces without -namespace, which means all namespaces already: leave one out")
 	}
-	all := []string{namespace}
+	all := false
+	named = []string{namespace}
 	for _, name := range strings.Split(more, ",") {
-		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			return nil, fmt.Errorf("-watch-namespaces: %q is no name of a namespace: %s", name, strings.Join(problems, ", "))
+		if name == everywhere {
+			all = true
+			continue
 		}
-		if !slices.Contains(all, name) {
-			all = append(all, name)
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return nil, nil, fmt.Errorf("-watch-namespaces: %q is no name of a namespace, nor * for all: %s", name, strings.Join(problems, ", "))
+		}
+		if !slices.Contains(named, name) {
+			named = append(named, name)
 		}
 	}
-	return all, nil
+	if all {
+		return nil, named, nil
+	}
+	return named, named, nil
 }
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)

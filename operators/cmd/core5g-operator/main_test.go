@@ -45,7 +45,11 @@ func TestWatchedNamespaces(t *testing.T) {
 		"each once":                      {[]string{"--watch-namespaces=a,own,a"}, []string{"own", "a"}, ""},
 		"some and all":                   {[]string{"--namespace=", "--watch-namespaces=a"}, nil, "leave one out"},
 		"no name":                        {[]string{"--watch-namespaces=a,,b"}, nil, `"" is no name of a namespace`},
-		"a pattern":                      {[]string{"--watch-namespaces=core-*"}, nil, `"core-*" is no name of a namespace`},
+		"a pattern":                      {[]string{"--watch-namespaces=core-*"}, nil, `"core-*" is no name of a namespace, nor * for all`},
+		"all, with roles for accounts":   {[]string{"--watch-namespaces=*", "--account-roles=own-"}, nil, ""},
+		"all, and some by name":          {[]string{"--watch-namespaces=*,a", "--account-roles=own-"}, nil, ""},
+		"all, without roles":             {[]string{"--watch-namespaces=*"}, nil, "go together"},
+		"roles without all":              {[]string{"--watch-namespaces=a", "--account-roles=own-"}, nil, "go together"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := parse(test.args)
@@ -60,6 +64,9 @@ func TestWatchedNamespaces(t *testing.T) {
 			}
 			if c.platform.OperatorNamespace != "own" {
 				t.Errorf("the operator is in %q", c.platform.OperatorNamespace)
+			}
+			if all := len(test.args) == 2; all != c.platform.Accounts.Made("elsewhere") || c.platform.Accounts.Made("own") || c.platform.Accounts.Made("a") != (name == "all, with roles for accounts") {
+				t.Errorf("the operator makes accounts as %+v", c.platform.Accounts)
 			}
 		})
 	}

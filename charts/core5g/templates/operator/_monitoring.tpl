@@ -13,6 +13,9 @@
 {{- range $name, $value := .root.Values.monitoring.alerts -}}
 {{- $text = replace (printf "<alerts.%s>" $name) (toString $value) $text -}}
 {{- end -}}
+{{- if include "core5g.everywhere" .root -}}
+{{- $text = replace "namespace=\"<namespace>\"" "namespace=~\".+\"" $text -}}
+{{- end -}}
 {{- with rest (include "core5g.namespaces" .root | fromJsonArray) -}}
 {{- $text = replace "namespace=\"<namespace>\"" (printf "namespace=~\"%s\"" (prepend . $.root.Release.Namespace | join "|")) $text -}}
 {{- end -}}

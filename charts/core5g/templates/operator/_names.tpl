@@ -79,7 +79,17 @@ tolerations:
 {{- end }}
 {{- end }}
 
-{{/* Where the operator acts, as a JSON list: the release's namespace, and then those of operator.watchNamespaces. */}}
+{{/* Where the chart has made what the operator and network functions may do, as a JSON list: the release's namespace, and then those that operator.watchNamespaces
+names. The operator acts in these, or with "*" among them everywhere. */}}
 {{- define "core5g.namespaces" -}}
-{{ prepend (without (.Values.operator.watchNamespaces | default list) .Release.Namespace | sortAlpha) .Release.Namespace | toJson }}
+{{ prepend (without (.Values.operator.watchNamespaces | default list) .Release.Namespace "*" | sortAlpha) .Release.Namespace | toJson }}
+{{- end }}
+
+{{- define "core5g.everywhere" -}}
+{{- if has "*" (.Values.operator.watchNamespaces | default list) }}true{{ end -}}
+{{- end }}
+
+{{/* What the names of ClusterRoles begin with that accounts of functions are given everywhere. */}}
+{{- define "core5g.accountRoles" -}}
+{{ .Release.Namespace }}-
 {{- end }}
