@@ -4,6 +4,8 @@ go 1.26.2
 
 require github.com/free5gc/sctp v1.2.0
 
+require github.com/yuin/gopher-lua v1.1.1
+
 require (
 	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect

@@ -25,7 +25,9 @@ const namespace = "core5g"
 
 // foreignKinds belong to projects that a cluster may lack, and whose definitions are not in the
 // repository: where foreignDefinitions have not been built, what we say in them is only read as YAML.
-var foreignKinds = map[string]bool{"PodMonitor": true, "PrometheusRule": true, "Prometheus": true, "Issuer": true, "Certificate": true}
+var foreignKinds = map[string]bool{"PodMonitor": true, "PrometheusRule": true, "Prometheus": true, "Issuer": true, "Certificate": true,
+	// What TestGitOpsSamplesRender reads.
+	"Application": true, "OCIRepository": true, "GitRepository": true, "HelmRelease": true, "Kustomization": true}
 
 // foreignDefinitions come out of these projects' Go modules with `hack/tools/build.sh monitoring certificates`.
 const foreignDefinitions = "../out/prerequisites/*-crds.yaml"
@@ -107,6 +109,18 @@ func TestEnvtestManifests(t *testing.T) {
 						checkManifest(t, c, object.object)
 					}
 				}
+			}
+		})
+	}
+
+	for _, sample := range sampleReleases(t) {
+		t.Run(sample.of+" "+sample.chart, func(t *testing.T) {
+			rendered, err := sample.render(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, doc := range split(t, rendered) {
+				checkManifest(t, c, doc.object)
 			}
 		})
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a release of what is committed (HEAD) in out/release/<version>: images for both architectures as OCI
-# archives, the chart that takes them by digest, the kubectl plug-in, the UPF's Debian package, bills of materials, licences, documents, sums.
+# archives, the charts that take them by digest, the kubectl plug-in, the UPF's Debian package, bills of materials, licences, documents, sums.
 #
 #   hack/release.sh 1.2.3          (a release candidate: 1.2.3-rc.1)
 #   hack/release.sh --twice 1.2.3  made twice from folders of different names, with another time zone and umask, and
