@@ -79,13 +79,19 @@ func (r *Runner) asked(at record.Attachment, g *record.GNB, reduction uint8) {
 	r.rememberGNB(at, &is)
 }
 
-// unasked: a gNB that takes nothing for the moment has not heard what it was asked. It hears it with a look.
-func (r *Runner) unasked(e procedure.Send) {
+// unheard: a gNB that takes nothing for the moment has not heard what it was asked, or told of the AMF's status. It hears it with a look.
+func (r *Runner) unheard(e procedure.Send) {
+	g := r.gnb(e.To)
+	if g == nil {
+		return
+	}
 	switch e.Message.(type) {
 	case *n2.OverloadStart, *n2.OverloadStop:
-		if g := r.gnb(e.To); g != nil {
-			r.asked(e.To, g, record.UnsureReduction)
-		}
+		r.asked(e.To, g, record.UnsureReduction)
+	case *n2.AMFStatusIndication:
+		unsure := *g // others read it
+		unsure.Told = 0
+		r.rememberGNB(e.To, &unsure)
 	}
 }
 

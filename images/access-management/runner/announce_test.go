@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -135,6 +136,20 @@ func TestAnAMFConfigurationUpdateThatIsLost(t *testing.T) {
 		settles(t, n)
 		if got := n.nodes[gnbAt].Name; got != "attic" {
 			t.Errorf("the gNB is called %q", got)
+		}
+	})
+	t.Run("the gNB takes nothing just then: that the AMF goes, to which nobody answers, it is told with the next look, and once", func(t *testing.T) {
+		n, h := registered(t)
+		leaving := *n.settings
+		leaving.Removed = true
+		n.settings = &leaving
+		n.phone.full, n.phone.log = true, nil
+		h.runner.Configured()
+		n.pass(3 * time.Second)
+		n.phone.full = false
+		n.pass(10 * time.Second)
+		if want := []string{"AMFStatusIndication"}; !slices.Equal(n.phone.log, want) {
+			t.Errorf("the gNB hears %v, want %v", n.phone.log, want)
 		}
 	})
 	t.Run("what nobody has noted is told", func(t *testing.T) {

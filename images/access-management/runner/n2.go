@@ -243,6 +243,6 @@ func (r *Runner) notSent(f *link.NotSent) {
 		if e.To.AMF != 0 && r.w.Association(e.To.Terminator, e.To.Association) != There {
 			r.deliverAttached(e.To.AMF, queued{Event: procedure.NotSent{Send: e}})
 		}
-		r.unasked(e)
+		r.unheard(e)
 	}
 }
