@@ -7,6 +7,11 @@ require github.com/free5gc/sctp v1.2.0
 require github.com/yuin/gopher-lua v1.1.1
 
 require (
+	github.com/itchyny/gojq v0.12.17
+	github.com/itchyny/timefmt-go v0.1.6 // indirect
+)
+
+require (
 	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect

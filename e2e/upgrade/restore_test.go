@@ -1,12 +1,9 @@
 package upgrade
 
 import (
-	order "cmp"
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,41 +66,13 @@ func TestRestore(t *testing.T) {
 // backup is what docs/upgrade.md takes along.
 func (u upgrade) backup(t *testing.T, ctx context.Context) string {
 	t.Helper()
-	var list struct {
-		APIVersion string           `json:"apiVersion"`
-		Kind       string           `json:"kind"`
-		Items      []map[string]any `json:"items"`
-	}
-	check(t, u.JSON(ctx, &list, "get", "secrets,configmaps,subscribers,upfinstances,slices,core5gs"))
-	// Of two that want the same the elder has it, and whoever is put back first is the elder.
-	age := func(o map[string]any) string {
-		at, _ := o["metadata"].(map[string]any)["creationTimestamp"].(string)
-		return at
-	}
-	rank := func(o map[string]any) int {
-		return slices.Index([]string{"Secret", "ConfigMap", "Subscriber", "UPFInstance", "Slice", "Core5G"}, o["kind"].(string))
-	}
-	slices.SortStableFunc(list.Items, func(a, b map[string]any) int {
-		return order.Or(order.Compare(rank(a), rank(b)), strings.Compare(age(a), age(b)))
-	})
-	var kept []map[string]any
-	for _, item := range list.Items {
-		metadata := item["metadata"].(map[string]any)
-		labels, _ := metadata["labels"].(map[string]any)
-		if metadata["name"] == "kube-root-ca.crt" || item["type"] == "helm.sh/release.v1" || labels["app.kubernetes.io/managed-by"] == "Helm" ||
-			labels["app.kubernetes.io/component"] == "webhook" {
-			continue
-		}
-		delete(item, "status")
-		for _, key := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "ownerReferences"} {
-			delete(metadata, key)
-		}
-		kept = append(kept, item)
-	}
-	list.Items = kept
-	out, err := json.Marshal(list)
+	d, err := readDocumented(u.Root)
 	check(t, err)
-	return string(out)
+	list, err := u.Run(ctx, "get", d.resources, "-o", "json")
+	check(t, err)
+	backup, err := d.of(list)
+	check(t, err)
+	return backup
 }
 
 // givenOut is what others know the core by: ClusterIPs of its Services, where gNBs go, N3 endpoints, and the sealing keys.
