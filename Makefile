@@ -15,7 +15,7 @@ BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management acce
 	control-plane/cmd/control-plane subscriber-data/cmd/subscriber-data) ./upf/upfc/cmd/upf-c ./e2e/cmd/bench-core
 BUILD   := $(GO) build -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-restore e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-restore e2e-apart e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -30,6 +30,7 @@ help:
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness; fuzz-core: the rest"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data; SOURCE=PostgreSQL"
 	@echo "make bench-smf CASE=at_rest,load,memory: sessions a second, latency, CPU; make e2e-state: what deaths and moves cost"
+	@echo "make e2e-apart: a release's operator handed to a release of its own and taken back, under traffic, on the running cluster"
 	@echo "make e2e-restore: a core backed up, its namespace emptied, and put back, on the running cluster"
 	@echo "make bench-qos TCP through a maximum bit rate                make simulate SEEDS=1000 FIRST=1 NF=amf: worlds of AMF, SMF"
 
@@ -113,6 +114,10 @@ e2e-upgrade: running
 # A backup of the core, its namespace emptied, and all of it put back: e2e-upgrade has this, too.
 e2e-restore: running
 	@CORE5G_RESTORE=1 $(GO) test -json -count=1 -timeout 20m -run TestRestore ./e2e/upgrade/
+
+# A release taken apart into operator and core, and put together again, under traffic.
+e2e-apart: running
+	@CORE5G_APART=1 $(GO) test -json -count=1 -timeout 20m -run TestApart ./e2e/upgrade/
 
 # Sessions of simulated UEs, by SMF and UPF in one process, without a cluster. make unit has those that need no upf-u.
 e2e-sessions:

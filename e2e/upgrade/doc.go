@@ -3,6 +3,7 @@
 // (hack/previous-release.sh), this one's are those of `make up`.
 //
 //	make e2e-upgrade
+//	make e2e-apart	hands the release's operator to a release of its own, and takes it back (TestApart)
 //	make e2e-restore	backs a core up, empties its namespace and puts it back (TestRestore)
 //
 // It replaces the release that it finds in namespace core5g, and leaves this version behind.
