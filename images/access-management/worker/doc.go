@@ -8,7 +8,7 @@
 //	effects.go    what a runner wants done, by SBI, outside of its loop (nf/loop)
 //	links.go      connections to terminators        associations.go   what is known of associations and gNBs
 //	requests.go   what others ask (namf)            passing.go        requests and UEs from pod to pod
-//	callbacks.go  what others call back with        peers.go          pods that die
+//	callbacks.go  what others call back with
 //	authentication.go, subscriptions.go, policies.go, sessions.go     the functions that are asked
 //	statuses.go   who wants to hear of the AMF's status
 //	metrics.go    what is counted                   words.go          the words of records and of SBI

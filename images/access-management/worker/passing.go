@@ -264,6 +264,17 @@ func (p *Pod) elsewhere(n uint16) (root *url.URL, holder string) {
 	return root, holder
 }
 
+// others that hold shards, and where each says what it gives up.
+func (p *Pod) others() map[string]*url.URL {
+	out := map[string]*url.URL{}
+	for n := range p.Shards {
+		if root, holder := p.elsewhere(n + 1); root != nil {
+			out[holder] = root.JoinPath(pathAlive)
+		}
+	}
+	return out
+}
+
 // toHolder asks the pod that holds a shard for something about the UE of a key.
 func (p *Pod) toHolder(ctx context.Context, n uint16, path, key string, body []byte) ([]byte, error) {
 	root, holder := p.elsewhere(n)

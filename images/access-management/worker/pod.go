@@ -66,7 +66,7 @@ type Pod struct {
 	measures *measures
 	tokens   loop.Tokens[procedure.Token]
 	hints    hints
-	peers    peers
+	peers    shards.Peers
 	writes   chan struct{} // bounds what is asked of the store at a time
 	calls    chan struct{} // bounds what is asked of other functions at a time
 
@@ -110,7 +110,7 @@ func New(o Options) (*Pod, error) {
 		names = append(names, p.name(n+1))
 	}
 	var err error
-	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, Gained: p.gained, Lost: p.lost, Released: p.released, Log: o.Log})
+	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, Gained: p.gained, Lost: p.lost, Released: p.peers.Released, Log: o.Log})
 	return p, err
 }
 
@@ -140,7 +140,9 @@ func (p *Pod) Run(ctx context.Context) {
 	defer p.running.Wait()
 	defer p.stop()
 	p.running.Go(p.links.run)
-	p.running.Go(p.watchPeers)
+	if p.Passing.Root != nil {
+		p.running.Go(func() { p.peers.Watch(p.ctx, p.keeper, p.Passing.Transport, p.others) })
+	}
 	p.keeper.Run(ctx, p.Store)
 }
 

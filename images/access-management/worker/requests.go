@@ -280,7 +280,7 @@ func (p *Pod) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pathGiveUp, p.ofPods(p.serveGiveUp))
 	mux.HandleFunc("POST "+pathPass, p.ofPods(p.servePass))
-	mux.HandleFunc("GET "+pathAlive, p.ofPods(p.serveAlive))
+	mux.HandleFunc("GET "+pathAlive, p.ofPods(p.peers.Serve(p.ctx)))
 	mux.Handle("/", p.passing(router))
 	return mux
 }

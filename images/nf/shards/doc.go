@@ -17,5 +17,6 @@
 // can tell: then two pods may act for a moment, of which the store believes one.
 //
 // Who calls. Keeper does no I/O and has no goroutine: Step says what is to be asked of the store, Answered takes what
-// it said, so that a simulation owns time and order. Run does both for a program.
+// it said, so that a simulation owns time and order. Run does both for a program. What pods tell each other, so that nobody waits for a look, is in peers.go
+// and unreached.go.
 package shards

@@ -114,6 +114,17 @@ func (g *guarded) Acquire(ctx context.Context, shard, holder string, ttl time.Du
 	return g.Store.Acquire(ctx, shard, holder, ttl)
 }
 
+// unwatched: pods do not watch each other, so that a call is the first to find one dead.
+func unwatched(next roundTripper) roundTripper {
+	return func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == pathAlive {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		return next(r)
+	}
+}
+
 // That a pod has died is no reason to end the lease of the one that has taken its shard meanwhile.
 func TestTheNextHolderIsNotTakenForDead(t *testing.T) {
 	r := newRig(t)
@@ -126,7 +137,7 @@ func TestTheNextHolderIsNotTakenForDead(t *testing.T) {
 	seen := &guarded{Store: store}
 	pod, _ = r.start("pod-2", func(o *Options) {
 		o.Store = seen
-		o.Passing = Passing{Root: func(string, Identity) string { return "http://pod-1:8001" }, Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		o.Passing = Passing{Root: func(string, Identity) string { return "http://pod-1:8001" }, Transport: unwatched(func(*http.Request) (*http.Response, error) {
 			seen.mu.Lock() // it is pod-3's at once
 			if err := store.Release(ctx, lease); err != nil {
 				t.Error(err)
@@ -160,7 +171,7 @@ func TestWhatIsPassedOnIsCounted(t *testing.T) {
 	holder := httptest.NewServer(first.Handler(first.Shards[0], log, prometheus.NewRegistry(), nsmf.Options{}))
 	defer holder.Close()
 	second, _ := r.start("pod-2", func(o *Options) {
-		o.Passing = Passing{Root: func(string, Identity) string { return holder.URL }, Transport: http.DefaultTransport}
+		o.Passing = Passing{Root: func(string, Identity) string { return holder.URL }, Transport: unwatched(http.DefaultTransport.RoundTrip)}
 	})
 	knows(t, second, "pod-1")
 	h := second.Handler(second.Shards[0], log, prometheus.NewRegistry(), nsmf.Options{})

@@ -23,6 +23,9 @@ import (
 // other to hold a shard do not send it around.
 const headerPassed = "Core5g-Passed-On"
 
+// pathAlive is where a pod says what it gives up, until it ends.
+const pathAlive = "/core5g-shard/v1/alive"
+
 // pathN4 is where a pod brings a datagram that came for a shard that another pod holds. from names its sender.
 const (
 	pathN4        = "/core5g-shard/v1/n4"
@@ -47,7 +50,9 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 	here.Handle("/", router)
 	here.HandleFunc("POST "+pathN4, func(w http.ResponseWriter, r *http.Request) { p.receive(id, w, r) })
 	here.HandleFunc("POST "+pathReplaced, func(w http.ResponseWriter, r *http.Request) { p.serveReplaced(id, w, r) })
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	all := http.NewServeMux()
+	all.HandleFunc("GET "+pathAlive, p.peers.Serve(p.ctx)) // the pod's, whoever has this shard
+	all.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		root, holder := p.elsewhere(id)
 		if root == nil || r.Header.Get(headerPassed) != "" {
 			here.ServeHTTP(w, r)
@@ -73,6 +78,7 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 		}
 		proxy.ServeHTTP(w, r)
 	})
+	return all
 }
 
 // elsewhere is the API root of a shard that another pod holds, and that pod, which is the one that has died where the root refuses connections: another may
@@ -90,6 +96,17 @@ func (p *Pod) elsewhere(id Identity) (root *url.URL, holder string) {
 		return nil, ""
 	}
 	return root, holder
+}
+
+// others that hold shards, and where each says what it gives up.
+func (p *Pod) others() map[string]*url.URL {
+	out := map[string]*url.URL{}
+	for _, id := range p.Shards {
+		if root, holder := p.elsewhere(id); root != nil {
+			out[holder] = root.JoinPath(pathAlive)
+		}
+	}
+	return out
 }
 
 // receive a datagram by way of another pod.

@@ -69,12 +69,17 @@ type Options struct {
 	Tracer *signalling.Tracer
 	// Passing on to other pods; without a Root there are none.
 	Passing Passing
+	// TTL of leases, 0 for the usual.
+	TTL time.Duration
 }
 
 // Pod has the shards that it holds.
 type Pod struct {
 	Options
 	keeper   *shards.Keeper
+	peers    shards.Peers
+	ctx      context.Context // it ends after the shards were given up
+	stop     context.CancelFunc
 	config   atomic.Pointer[configuration.Snapshot]
 	n4       *pfcp.Metrics
 	measures *measures
@@ -94,12 +99,13 @@ func New(o Options) (*Pod, error) {
 	p := &Pod{
 		Options: o, n4: pfcp.NewMetrics(o.Registry), measures: newMeasures(o.Registry, o.Shards), held: map[string]*Shard{}, relays: map[string]*relay{}, writes: make(chan struct{}, mostAsked),
 	}
+	p.ctx, p.stop = context.WithCancel(context.Background())
 	var names []string
 	for _, s := range o.Shards {
 		names = append(names, s.Name)
 	}
 	var err error
-	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, Gained: p.gained, Lost: p.lost, Log: o.Log})
+	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, TTL: o.TTL, Gained: p.gained, Lost: p.lost, Released: p.peers.Released, Log: o.Log})
 	return p, err
 }
 
@@ -108,7 +114,13 @@ func (p *Pod) Run(ctx context.Context) {
 	for _, id := range p.Shards {
 		p.relayFor(id)
 	}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	if p.Passing.Root != nil {
+		watching.Go(func() { p.peers.Watch(p.ctx, p.keeper, p.Passing.Transport, p.others) })
+	}
 	p.keeper.Run(ctx, p.Store)
+	p.stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.relays {
