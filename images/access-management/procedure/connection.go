@@ -65,11 +65,18 @@ func (t *turn) leave(old *record.Attachment, c n2.Cause) {
 		t.due(dueRetained, 0)
 	}
 	switch {
-	case a.Lost && !t.awaits(&a): // it has no UE to let go of
-		return
-	case !a.Lost && !told:
+	case a.Lost:
+		if !t.awaits(&a) { // it has no UE to let go of
+			return
+		}
+	case !told:
 		t.releaseLeft(&a, c)
 	}
+	t.hasLeft(a)
+}
+
+// hasLeft a connection, whose access network has to let go.
+func (t *turn) hasLeft(a record.Attachment) {
 	t.s.Left = append(t.s.Left, a)
 	if n := len(t.s.Left); n > record.MostLeft {
 		t.s.Left = t.s.Left[n-record.MostLeft:]
@@ -336,7 +343,13 @@ func (t *turn) accessBack(e AccessBack) {
 	switch a := t.s.N2; {
 	case a == nil || !away(a):
 		return
-	case !a.Lost && !t.mayWait(): // it is let go of when the loss is heard
+	case !a.Lost && !t.mayWait(): // nor does the UE, and when the loss is heard the gNB need not be known here yet
+		t.out.Refused = ""
+		left := *a
+		left.Setting = false
+		t.backAtLeft(&left, e.At)
+		t.hasLeft(left)
+		t.idle("the association is gone")
 		return
 	case !a.Lost:
 		t.abort("the association is gone")

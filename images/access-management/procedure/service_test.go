@@ -242,8 +242,12 @@ func TestRelease(t *testing.T) {
 		{name: "and says so itself: the loss changes nothing", from: withSession, acts: []act{sooner, away}},
 		{name: "and says so itself of a UE that is elsewhere by now: it hears that", from: withSession, acts: []act{yonder, sooner, letGo}},
 		{name: "and says so itself while the UE is served: it begins anew where it is released", from: idleUE, acts: []act{serves, toSetUp, sooner, released}},
-		{name: "and says so itself while the UE is deregistered", from: withSession, acts: []act{
+		{name: "and says so itself while the UE is deregistered: it lets go of it at once, and the loss changes nothing", from: withSession, acts: []act{
 			says("UE: Deregistration Request", leaves(false)), sessionGo, unpoliced, sooner, away, back, letGo,
+		}},
+		{name: "and says so itself while the UE registers for the first time: nothing is kept, and it lets go of it", acts: []act{asksIn, sooner, away}},
+		{name: "the gNB is back before the loss of its association is known, while the UE is deregistered: it lets go of it", from: elsewhere(true), acts: []act{
+			says("UE: Deregistration Request", leaves(false)), sessionGo, unpoliced, away, letGo,
 		}},
 		{name: "another association's gNB is back", from: withSession, acts: []act{happens("the gNB is back, with its UEs", AccessBack{
 			At: record.Attachment{Terminator: "n2-1", Association: 7, GNB: gnb1.Key(), Since: 9}, Was: record.Attachment{Terminator: "n2-0", Association: 2},
