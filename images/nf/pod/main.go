@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"core5g.dev/core5g/images/nf/memorylimit"
+	"core5g.dev/core5g/images/nf/timerslack"
 )
 
 // logging is a *C, the configuration of a program.
@@ -23,6 +24,7 @@ type logging[C any] interface {
 // Main is the main function of a program of that name: it reads the command line, and ends the process when run has ended. run serves until its context ends,
 // which SIGTERM does.
 func Main[C any, P logging[C]](name string, parse func([]string, io.Writer) (C, error), run func(context.Context, C, *slog.Logger) error) {
+	timerslack.Widen()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := start[C, P](ctx, name, os.Args[1:], os.Stderr, parse, run)
 	stop()

@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"core5g.dev/core5g/images/nf/pod"
-	"core5g.dev/core5g/images/nf/timerslack"
 	"core5g.dev/core5g/images/session-management"
 	"core5g.dev/core5g/images/session-management/inspection"
 )
@@ -18,6 +17,5 @@ func main() {
 	if inspection.IsCommand(os.Args[1:]) {
 		pod.Command("session-management", inspection.RunCommand)
 	}
-	timerslack.Widen()
 	pod.Main("session-management", sessionmanagement.ParseConfig, sessionmanagement.Run)
 }
