@@ -295,7 +295,10 @@ func TestEnvtestChartsApart(t *testing.T) {
 		t.Errorf("a core before its definitions: %v", err)
 	}
 	must("install", "core5g-operator", operatorChart, "-n", "system", "--set=operator.watchNamespaces={paris}")
-	must("install", "core5g", chart, "-n", "paris", "--set=operator.create=false")
+	notes, err := run("install", "core5g", chart, "-n", "paris", "--set=operator.create=false")
+	if err != nil || !strings.Contains(notes, "Its operator is another release's") || strings.Contains(notes, "prometheus-operator") {
+		t.Errorf("notes of a core alone: %v\n%s", err, notes)
+	}
 	must("install", "edge", upfChart, "-n", "paris", "--values", "core5g-upf/testdata/external.values.yaml")
 	core := there("paris", "Core5G", "core5g")
 	there("paris", "UPFInstance", "upf")
