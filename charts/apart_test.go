@@ -206,6 +206,21 @@ func TestInstanceIsWhatTheJobWouldApply(t *testing.T) {
 	}
 }
 
+// TestValuesOfBeforeHaveAnOperator renders what `helm upgrade --reuse-values` does of a release that was made before there was operator.create.
+func TestValuesOfBeforeHaveAnOperator(t *testing.T) {
+	before, err := template(t, "--set=operator.create=null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := template(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(objectsOf(t, now), objectsOf(t, before)); diff != "" {
+		t.Errorf("objects (-with the value +without):\n%s", diff)
+	}
+}
+
 // TestUPFChartRefuses wants a UPFInstance of which it is said where it is.
 func TestUPFChartRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ arg, want string }{
