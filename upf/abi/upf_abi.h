@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define UPF_ABI_MAGIC 0x35475543u // "CUG5"
-#define UPF_ABI_VERSION 6u
+#define UPF_ABI_VERSION 7u
 #define UPF_MSG_MAX (192u * 1024u) // octets in one datagram; fits the default socket buffer
 
 #define UPF_PDR_QERS 4u // QERs and URRs that one PDR may name
@@ -85,6 +85,8 @@ enum upf_refusal {              // what of a record was refused, for the PFCP ca
 	UPF_REFUSED_UE_IP = 3,  // the UE IP address or prefix belongs to another session
 	UPF_REFUSED_MEMORY = 4, // a table or the memory for rules is full
 	UPF_REFUSED_BUSY = 5,   // the workers do not take commands
+	// Names the other session, too.
+	UPF_REFUSED_NAT = 6, // the NAT44 port block belongs to another session
 };
 
 // An IPv4 address stands in the first four octets, the rest is 0; what it is, a flag beside it says.
@@ -99,12 +101,27 @@ struct upf_endpoint {
 static_assert(sizeof(struct upf_endpoint) == 24, "upf_endpoint");
 #define UPF_ENDPOINTS 4u // IPv4 and IPv6 of N3, then of N9
 
+// NAT44 (RFC 3022, RFC 6888) of a network instance: its UEs share public IPv4 addresses, a block of ports each. A block
+// is as many ports as upf_network.nat_ports says, a power of two, and begins at a multiple of that. Ports below
+// UPF_NAT_FIRST_PORT are in none. upf-c gives blocks to sessions (upf_session_put).
+#define UPF_NAT_PREFIXES 8u
+#define UPF_NAT_FIRST_PORT 1024u
+struct upf_nat_prefix {
+	uint32_t addr_be;
+	uint8_t len;
+	uint8_t reserved[3];
+};
+static_assert(sizeof(struct upf_nat_prefix) == 8, "upf_nat_prefix");
+
 #define UPF_NETWORK_NAME 104u
 struct upf_network {
 	// 0-terminated; empty: it serves all that no other one is named for.
 	uint8_t name[UPF_NETWORK_NAME];
+	uint32_t nat_ports; // of a block; 0: no NAT44
+	uint32_t nat_prefixes;
+	struct upf_nat_prefix nat_prefix[UPF_NAT_PREFIXES];
 };
-static_assert(sizeof(struct upf_network) == 104, "upf_network");
+static_assert(sizeof(struct upf_network) == 176, "upf_network");
 
 struct upf_hello {
 	uint64_t boot_id; // changes with every start of upf-u
@@ -118,7 +135,7 @@ struct upf_hello {
 	uint32_t reserved;
 	struct upf_network network[UPF_NETWORKS];
 };
-static_assert(sizeof(struct upf_hello) == 1800, "upf_hello");
+static_assert(sizeof(struct upf_hello) == 2952, "upf_hello");
 
 enum upf_record_type {
 	// TRANSACTION; DUMP answers use META and SESSION_STATE
@@ -178,9 +195,12 @@ struct upf_session_put {
 	uint16_t group;   // below UPF_GROUPS
 	uint16_t network; // in which the UE's addresses are
 	uint16_t n_route;
-	uint16_t reserved;
+	uint16_t nat_port; // the first of the session's NAT44 block
+	uint32_t
+		nat_addr_be; // the address of that, in upf_network.nat_prefix of `network`; 0: it has none
+	uint32_t reserved;
 };
-static_assert(sizeof(struct upf_session_put) == 40, "upf_session_put");
+static_assert(sizeof(struct upf_session_put) == 48, "upf_session_put");
 
 // ---- rules ---------------------------------------------------------------------------------
 
@@ -555,7 +575,14 @@ static_assert(UPF_PORTS == UPF_PORT_N6 + UPF_NETWORKS, "upf_port");
 		"fragments of a packet that is too long, or in too many pieces") \
 	X(DUPLICATION, "duplication", \
 		"copy for Duplicating Parameters that could not be made or did not leave") \
-	X(SILENT, "silent", "of a UPF that is not granted its addresses: another one serves them")
+	X(SILENT, "silent", "of a UPF that is not granted its addresses: another one serves them") \
+	X(NAT_BLOCK, "nat_block", \
+		"to a network instance with NAT44 in which its PDU session has no port block") \
+	X(NAT_PORTS, "nat_ports", "all ports of the PDU session's NAT44 block are taken") \
+	X(NAT_TABLE, "nat_table", "there are as many NAT44 mappings as there can be") \
+	X(NAT_MAPPING, "nat_mapping", \
+		"of an address and port, or about one, that no NAT44 mapping has") \
+	X(NAT_PROTOCOL, "nat_protocol", "neither TCP, UDP nor what of ICMP NAT44 translates")
 
 #define UPF_DROP_ENUM(symbol, label, help) UPF_DROP_##symbol,
 enum upf_drop { UPF_DROP_REASONS(UPF_DROP_ENUM) UPF_DROPS };
@@ -591,7 +618,8 @@ struct upf_local_stats {
 	uint64_t buffer_waiting_octets; // of the users' packets
 	uint64_t shaped;                // packets above an MBR that waited for their time
 	uint64_t shaper_waiting;        // those that wait now
-	uint64_t reserved[2];
+	uint64_t nat_mappings;          // NAT44 mappings now
+	uint64_t nat_mapped;            // mappings made
 };
 static_assert(sizeof(struct upf_local_stats) == 256, "upf_local_stats");
 

@@ -6,7 +6,7 @@ import "unsafe"
 
 const (
 	AbiMagic                = 0x35475543         // UPF_ABI_MAGIC
-	AbiVersion              = 0x6                // UPF_ABI_VERSION
+	AbiVersion              = 0x7                // UPF_ABI_VERSION
 	MsgMax                  = 0x30000            // UPF_MSG_MAX
 	PdrQers                 = 0x4                // UPF_PDR_QERS
 	PdrUrrs                 = 0x8                // UPF_PDR_URRS
@@ -22,6 +22,8 @@ const (
 	Groups                  = 0x40               // UPF_GROUPS
 	Networks                = 0x10               // UPF_NETWORKS
 	Endpoints               = 0x4                // UPF_ENDPOINTS
+	NatPrefixes             = 0x8                // UPF_NAT_PREFIXES
+	NatFirstPort            = 0x400              // UPF_NAT_FIRST_PORT
 	NetworkName             = 0x68               // UPF_NETWORK_NAME
 	MetaRestoring           = 0x1                // UPF_META_RESTORING
 	SdfProto                = 0x1                // UPF_SDF_PROTO
@@ -76,6 +78,7 @@ const (
 	RefusedUeIp             = 0x3                // UPF_REFUSED_UE_IP
 	RefusedMemory           = 0x4                // UPF_REFUSED_MEMORY
 	RefusedBusy             = 0x5                // UPF_REFUSED_BUSY
+	RefusedNat              = 0x6                // UPF_REFUSED_NAT
 	RecSessionPut           = 0x1                // UPF_REC_SESSION_PUT
 	RecSessionDel           = 0x2                // UPF_REC_SESSION_DEL
 	RecSessionState         = 0x3                // UPF_REC_SESSION_STATE
@@ -159,7 +162,12 @@ const (
 	DropReassemblyTooBig    = 0x28               // UPF_DROP_REASSEMBLY_TOO_BIG
 	DropDuplication         = 0x29               // UPF_DROP_DUPLICATION
 	DropSilent              = 0x2a               // UPF_DROP_SILENT
-	Drops                   = 0x2b               // UPF_DROPS
+	DropNatBlock            = 0x2b               // UPF_DROP_NAT_BLOCK
+	DropNatPorts            = 0x2c               // UPF_DROP_NAT_PORTS
+	DropNatTable            = 0x2d               // UPF_DROP_NAT_TABLE
+	DropNatMapping          = 0x2e               // UPF_DROP_NAT_MAPPING
+	DropNatProtocol         = 0x2f               // UPF_DROP_NAT_PROTOCOL
+	Drops                   = 0x30               // UPF_DROPS
 	LinkUnknown             = 0x0                // UPF_LINK_UNKNOWN
 	LinkUp                  = 0x1                // UPF_LINK_UP
 	LinkDown                = 0x2                // UPF_LINK_DOWN
@@ -219,6 +227,11 @@ var DropReasons = [Drops]DropReason{
 	DropReassemblyTooBig:    {"reassembly_too_big", "fragments of a packet that is too long, or in too many pieces"},
 	DropDuplication:         {"duplication", "copy for Duplicating Parameters that could not be made or did not leave"},
 	DropSilent:              {"silent", "of a UPF that is not granted its addresses: another one serves them"},
+	DropNatBlock:            {"nat_block", "to a network instance with NAT44 in which its PDU session has no port block"},
+	DropNatPorts:            {"nat_ports", "all ports of the PDU session's NAT44 block are taken"},
+	DropNatTable:            {"nat_table", "there are as many NAT44 mappings as there can be"},
+	DropNatMapping:          {"nat_mapping", "of an address and port, or about one, that no NAT44 mapping has"},
+	DropNatProtocol:         {"nat_protocol", "neither TCP, UDP nor what of ICMP NAT44 translates"},
 }
 
 // Addr is upf_addr.
@@ -244,12 +257,22 @@ type Endpoint struct {
 	Reserved  [7]uint8
 }
 
-// Network is struct upf_network, 104 octets.
-type Network struct {
-	Name [104]uint8
+// NatPrefix is struct upf_nat_prefix, 8 octets.
+type NatPrefix struct {
+	AddrBe   uint32
+	Len      uint8
+	Reserved [3]uint8
 }
 
-// Hello is struct upf_hello, 1800 octets.
+// Network is struct upf_network, 176 octets.
+type Network struct {
+	Name        [104]uint8
+	NatPorts    uint32
+	NatPrefixes uint32
+	NatPrefix   [8]NatPrefix
+}
+
+// Hello is struct upf_hello, 2952 octets.
 type Hello struct {
 	BootId      uint64
 	ShmSize     uint64
@@ -277,23 +300,25 @@ type SessionRef struct {
 	BlobLen uint32
 }
 
-// SessionPut is struct upf_session_put, 40 octets.
+// SessionPut is struct upf_session_put, 48 octets.
 type SessionPut struct {
-	Rec      Record
-	Session  uint32
-	BlobLen  uint32
-	NPdr     uint16
-	NFar     uint16
-	NQer     uint16
-	NUrr     uint16
-	NSdf     uint16
-	NSdf6    uint16
-	NBar     uint16
-	TextLen  uint16
-	Group    uint16
-	Network  uint16
-	NRoute   uint16
-	Reserved uint16
+	Rec       Record
+	Session   uint32
+	BlobLen   uint32
+	NPdr      uint16
+	NFar      uint16
+	NQer      uint16
+	NUrr      uint16
+	NSdf      uint16
+	NSdf6     uint16
+	NBar      uint16
+	TextLen   uint16
+	Group     uint16
+	Network   uint16
+	NRoute    uint16
+	NatPort   uint16
+	NatAddrBe uint32
+	Reserved  uint32
 }
 
 // Sdf is struct upf_sdf, 32 octets.
@@ -559,7 +584,8 @@ type LocalStats struct {
 	BufferWaitingOctets         uint64
 	Shaped                      uint64
 	ShaperWaiting               uint64
-	Reserved                    [2]uint64
+	NatMappings                 uint64
+	NatMapped                   uint64
 }
 
 // DropStats is struct upf_drop_stats, 512 octets.
@@ -718,12 +744,26 @@ var (
 	_ [16 - unsafe.Offsetof(Endpoint{}.PrefixLen)]struct{}
 	_ [unsafe.Offsetof(Endpoint{}.Reserved) - 17]struct{}
 	_ [17 - unsafe.Offsetof(Endpoint{}.Reserved)]struct{}
-	_ [unsafe.Sizeof(Network{}) - 104]struct{}
-	_ [104 - unsafe.Sizeof(Network{})]struct{}
+	_ [unsafe.Sizeof(NatPrefix{}) - 8]struct{}
+	_ [8 - unsafe.Sizeof(NatPrefix{})]struct{}
+	_ [unsafe.Offsetof(NatPrefix{}.AddrBe) - 0]struct{}
+	_ [0 - unsafe.Offsetof(NatPrefix{}.AddrBe)]struct{}
+	_ [unsafe.Offsetof(NatPrefix{}.Len) - 4]struct{}
+	_ [4 - unsafe.Offsetof(NatPrefix{}.Len)]struct{}
+	_ [unsafe.Offsetof(NatPrefix{}.Reserved) - 5]struct{}
+	_ [5 - unsafe.Offsetof(NatPrefix{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Network{}) - 176]struct{}
+	_ [176 - unsafe.Sizeof(Network{})]struct{}
 	_ [unsafe.Offsetof(Network{}.Name) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Network{}.Name)]struct{}
-	_ [unsafe.Sizeof(Hello{}) - 1800]struct{}
-	_ [1800 - unsafe.Sizeof(Hello{})]struct{}
+	_ [unsafe.Offsetof(Network{}.NatPorts) - 104]struct{}
+	_ [104 - unsafe.Offsetof(Network{}.NatPorts)]struct{}
+	_ [unsafe.Offsetof(Network{}.NatPrefixes) - 108]struct{}
+	_ [108 - unsafe.Offsetof(Network{}.NatPrefixes)]struct{}
+	_ [unsafe.Offsetof(Network{}.NatPrefix) - 112]struct{}
+	_ [112 - unsafe.Offsetof(Network{}.NatPrefix)]struct{}
+	_ [unsafe.Sizeof(Hello{}) - 2952]struct{}
+	_ [2952 - unsafe.Sizeof(Hello{})]struct{}
 	_ [unsafe.Offsetof(Hello{}.BootId) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Hello{}.BootId)]struct{}
 	_ [unsafe.Offsetof(Hello{}.ShmSize) - 8]struct{}
@@ -760,8 +800,8 @@ var (
 	_ [8 - unsafe.Offsetof(SessionRef{}.Session)]struct{}
 	_ [unsafe.Offsetof(SessionRef{}.BlobLen) - 12]struct{}
 	_ [12 - unsafe.Offsetof(SessionRef{}.BlobLen)]struct{}
-	_ [unsafe.Sizeof(SessionPut{}) - 40]struct{}
-	_ [40 - unsafe.Sizeof(SessionPut{})]struct{}
+	_ [unsafe.Sizeof(SessionPut{}) - 48]struct{}
+	_ [48 - unsafe.Sizeof(SessionPut{})]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.Rec) - 0]struct{}
 	_ [0 - unsafe.Offsetof(SessionPut{}.Rec)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.Session) - 8]struct{}
@@ -790,8 +830,12 @@ var (
 	_ [34 - unsafe.Offsetof(SessionPut{}.Network)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.NRoute) - 36]struct{}
 	_ [36 - unsafe.Offsetof(SessionPut{}.NRoute)]struct{}
-	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 38]struct{}
-	_ [38 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.NatPort) - 38]struct{}
+	_ [38 - unsafe.Offsetof(SessionPut{}.NatPort)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.NatAddrBe) - 40]struct{}
+	_ [40 - unsafe.Offsetof(SessionPut{}.NatAddrBe)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 44]struct{}
+	_ [44 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Sdf{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(Sdf{})]struct{}
 	_ [unsafe.Offsetof(Sdf{}.RemoteAddrBe) - 0]struct{}
@@ -1208,8 +1252,10 @@ var (
 	_ [224 - unsafe.Offsetof(LocalStats{}.Shaped)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.ShaperWaiting) - 232]struct{}
 	_ [232 - unsafe.Offsetof(LocalStats{}.ShaperWaiting)]struct{}
-	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 240]struct{}
-	_ [240 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.NatMappings) - 240]struct{}
+	_ [240 - unsafe.Offsetof(LocalStats{}.NatMappings)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.NatMapped) - 248]struct{}
+	_ [248 - unsafe.Offsetof(LocalStats{}.NatMapped)]struct{}
 	_ [unsafe.Sizeof(DropStats{}) - 512]struct{}
 	_ [512 - unsafe.Sizeof(DropStats{})]struct{}
 	_ [unsafe.Offsetof(DropStats{}.Reason) - 0]struct{}

@@ -69,6 +69,14 @@ start_memory(struct upf_u *u)
 			limits->sessions_max);
 		return -1;
 	}
+	for (unsigned i = 0; i < u->config.networks; i++) {
+		if (u->config.interface[config_port_of(i)].nat.ports != 0 &&
+			session_table_add_nat(&u->sessions, i) < 0) {
+			log_error("out of memory", "memory_mib=%u advice=\"raise memory\"",
+				u->config.memory_mib);
+			return -1;
+		}
+	}
 	if (shm_init(&u->shm, &u->config, rte_get_tsc_hz()) < 0) {
 		log_error("no shared memory for counters", "error=\"%s\" urr_slots=%u",
 			strerror(errno), limits->urr_slots);

@@ -150,6 +150,8 @@ func TestValues(t *testing.T) {
 		fmt.Sprintf("upf_buffer_released_packets_total %d", local.BufferedReleased),
 		fmt.Sprintf("upf_shaped_packets_total %d", local.Shaped),
 		fmt.Sprintf("upf_shaper_packets %d", local.ShaperWaiting),
+		fmt.Sprintf("upf_nat_mappings %d", local.NatMappings),
+		fmt.Sprintf("upf_nat_mapped_total %d", local.NatMapped),
 		fmt.Sprintf("upf_duplicated_packets_total %d", local.Duplicated),
 		fmt.Sprintf("upf_redirected_packets_total %d", local.Redirected),
 		fmt.Sprintf("upf_fragments_sent_total %d", local.FragmentsSent),

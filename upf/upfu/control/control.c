@@ -134,6 +134,18 @@ fill_endpoints(struct upf_endpoint *endpoint, const struct config_interface *in)
 }
 
 static void
+fill_network(struct upf_network *network, const struct config_interface *in)
+{
+	memcpy(network->name, in->network, sizeof(network->name));
+	network->nat_ports = in->nat.ports;
+	network->nat_prefixes = in->nat.prefixes;
+	for (unsigned i = 0; i < in->nat.prefixes; i++) {
+		network->nat_prefix[i].addr_be = rte_cpu_to_be_32(in->nat.prefix[i].address);
+		network->nat_prefix[i].len = in->nat.prefix[i].len;
+	}
+}
+
+static void
 send_hello(struct control *c, uint32_t seq)
 {
 	const struct upf_shm *head = c->base.shm->head;
@@ -152,8 +164,7 @@ send_hello(struct control *c, uint32_t seq)
 	fill_endpoints(&hello.endpoint[0], &c->config->interface[UPF_PORT_N3]);
 	fill_endpoints(&hello.endpoint[2], &c->config->interface[UPF_PORT_N9]);
 	for (unsigned i = 0; i < c->config->networks; i++)
-		memcpy(hello.network[i].name, c->config->interface[config_port_of(i)].network,
-			sizeof(hello.network[i].name));
+		fill_network(&hello.network[i], &c->config->interface[config_port_of(i)]);
 	peer_send(c, iov, 2, c->base.shm->fd);
 }
 
@@ -250,6 +261,7 @@ log_refused(struct control *c, const struct upf_msg *msg, const struct refusal *
 		[UPF_REFUSED_UE_IP] = "ue_ip_address",
 		[UPF_REFUSED_MEMORY] = "memory",
 		[UPF_REFUSED_BUSY] = "workers",
+		[UPF_REFUSED_NAT] = "nat44_block",
 	};
 	unsigned kept;
 

@@ -114,7 +114,9 @@ plan_key(void *context, enum key_space space, uint64_t key)
 	if (owner == plan->session)
 		return 0;
 	if (owner != UINT32_MAX) {
-		plan->key_refused = space == KEY_N3 ? UPF_REFUSED_FTEID : UPF_REFUSED_UE_IP;
+		plan->key_refused = space == KEY_N3 ? UPF_REFUSED_FTEID
+			: space < KEY_NAT           ? UPF_REFUSED_UE_IP
+						    : UPF_REFUSED_NAT;
 		plan->key_holder = owner;
 		return EEXIST;
 	}

@@ -331,6 +331,19 @@ say_part(struct text *t, enum upf_direction direction)
 }
 
 static void
+say_nat(struct text *t)
+{
+	const struct part_more *more = part_more(t->part);
+	char addr[INET6_ADDRSTRLEN];
+
+	if ((t->part->flags & PART_NAT) == 0)
+		return;
+	say(t, ",\"nat44\":{\"address\":\"%s\",\"ports\":\"%u-%u\"}",
+		ipv4_text(more->nat_addr, addr), more->nat_port,
+		more->nat_port + t->base->compile.config->interface[t->part->n6].nat.ports - 1);
+}
+
+static void
 say_routes(struct text *t)
 {
 	const struct part_routes *routes = part_routes(t->part);
@@ -372,6 +385,7 @@ show_session(const struct rule_base *base, uint32_t session, char *out, size_t r
 		memcpy(prefix, &upper, sizeof(upper));
 		say(&t, ",\"ue_ipv6\":\"%s/%u\"", ipv6_text(prefix, addr), t.part->ue6_len);
 	}
+	say_nat(&t);
 	say_routes(&t);
 	say(&t, ",\"rules\":[");
 	say_part(&t, UPF_UL);

@@ -115,6 +115,10 @@ install(struct rig *rig)
 		s.session += FUZZ_SESSIONS;
 		s.pdr[0].teid += FUZZ_SESSIONS;
 		s.network = s.far[0].network = i == 0 ? 1 : 2;
+		if (i == 0) { // and hidden there
+			s.nat_addr = FUZZ_PUBLIC;
+			s.nat_port = 1024;
+		}
 		rules_install(rig, &s);
 	}
 }
@@ -131,6 +135,12 @@ fuzz_rig_create(void)
 	rig_add_networks(&config, 3);
 	config.interface[config_port_of(2)].device_of = config_port_of(1);
 	config.interface[config_port_of(2)].vlan = FUZZ_VLAN;
+	config.interface[config_port_of(1)].nat = (struct config_nat){.prefixes = 1,
+		.prefix = {{FUZZ_PUBLIC, 32}},
+		.ports = 64,
+		.mappings = 16,
+		.tcp_established_s = 1,
+		.udp_s = 1};
 	rig = rig_create_with(&config, 1, true);
 	install(rig);
 	return rig;

@@ -10,6 +10,8 @@
 #define FUZZ_VLAN 5u
 #define FUZZ_TEID 0x100u // of session 0; the others follow
 #define FUZZ_UE RIG_UE   // likewise
+// Of NAT44, which network 1 has; session FUZZ_SESSIONS is there.
+#define FUZZ_PUBLIC RIG_IP(203, 0, 113, 1)
 
 // Octets of the input, one after the other; zeros when there are none left.
 struct input {

@@ -99,6 +99,67 @@ save_packets(void)
 	save_frame("ping", UPF_PORT_N6, &f);
 }
 
+// A packet that makes a mapping of NAT44, one that comes back by it, in two fragments, and an ICMP error about it.
+static void
+save_nat(void)
+{
+	static const uint8_t protos[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
+	static uint8_t input[8192];
+
+	for (unsigned i = 0; i < sizeof(protos); i++) {
+		const uint16_t port = 1024 + 4000 % 64;
+		const bool icmp = protos[i] == IPPROTO_ICMP;
+		const struct ip_fields up = {.src = FUZZ_UE,
+			.dst = RIG_REMOTE,
+			.proto = protos[i],
+			.sport = icmp ? 0x0800 : 4000,
+			.dport = 80,
+			.payload = 24};
+		const struct ip_fields down[] = {
+			{.src = RIG_REMOTE, .dst = FUZZ_PUBLIC, .dport = port, .payload = 24},
+			{.src = RIG_REMOTE, .dst = FUZZ_PUBLIC, .dport = port, .fragment = 0x2000},
+			{.src = RIG_REMOTE, .dst = FUZZ_PUBLIC, .fragment = 1, .payload = 8},
+			{.src = RIG_REMOTE,
+				.dst = FUZZ_PUBLIC,
+				.proto = IPPROTO_ICMP,
+				.sport = 0x0303,
+				.payload = 28},
+		};
+		size_t at = 0;
+		struct frame f;
+		char name[64];
+
+		for (unsigned j = 0; j < 5; j++) {
+			struct frame quoted;
+
+			if (j == 0) {
+				frame_gpdu(&f, RIG_N3_ADDR, FUZZ_TEID + FUZZ_SESSIONS, 9, &up);
+			} else {
+				struct ip_fields ip = down[j - 1];
+
+				if (ip.proto == 0)
+					ip.proto = protos[i];
+				frame_eth_ip(&f, &ip);
+			}
+			if (j == 4) {
+				frame_ip(&quoted,
+					&(struct ip_fields){.src = FUZZ_PUBLIC,
+						.dst = RIG_REMOTE,
+						.proto = protos[i],
+						.sport = port});
+				memcpy(f.data + 14 + 20 + 8, quoted.data, 28);
+			}
+			input[at++] = j == 0 ? 0 : 0x41; // N6 of the other network
+			input[at++] = (uint8_t)(f.length >> 8);
+			input[at++] = (uint8_t)f.length;
+			memcpy(input + at, f.data, f.length);
+			at += f.length;
+		}
+		snprintf(name, sizeof(name), "nat-%u", protos[i]);
+		save("packets", name, input, at);
+	}
+}
+
 // ---- rules and transactions ------------------------------------------------------------------------
 
 static void
@@ -189,6 +250,7 @@ main(int argc, char **argv)
 	}
 	folder = argv[1];
 	save_packets();
+	save_nat();
 	save_rules();
 	save_classify();
 	return EXIT_SUCCESS;

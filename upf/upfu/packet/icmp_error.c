@@ -9,6 +9,7 @@
 #include "packet/gtpu_header.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
+#include "packet/nat.h"
 #include "packet/outer.h"
 #include "packet/own_packets.h"
 #include "packet/packet.h"
@@ -225,7 +226,7 @@ build6(struct worker *w, enum upf_port port, const struct cause *cause, uint16_t
 
 // About the packet at `packet`, of which there are `room` octets, to its sender in the network instance of n6.
 static void
-report(struct worker *w, enum upf_port n6, enum upf_drop reason, uint16_t mtu, const void *packet,
+report(struct worker *w, enum upf_port n6, enum upf_drop reason, uint16_t mtu, void *packet,
 	uint32_t room, bool sender_is_ue)
 {
 	bool ip6 = (*(const uint8_t *)packet & 0xf0) == 0x60;
@@ -240,6 +241,8 @@ report(struct worker *w, enum upf_port n6, enum upf_drop reason, uint16_t mtu, c
 	if (length == 0 || !(ip6 ? deserves6(packet, length) : deserves4(packet, length)) ||
 		!within_rate(w))
 		return;
+	if (w->nat != NULL && !ip6 && !sender_is_ue)
+		nat_hide(w, n6, packet, length);
 	m = ip6 ? build6(w, n6, &cause, mtu, packet, length)
 		: build4(w, n6, &cause, mtu, packet, length);
 	if (m == NULL)
@@ -260,7 +263,7 @@ report_packet(struct worker *w, const struct pkt *p, enum upf_drop reason, uint1
 	if (have <= p->ip || p->pdr->copy || (p->tunnel && p->pdr->direction == UPF_DL))
 		return;
 	report(w, (enum upf_port)p->part->n6, reason, mtu,
-		rte_pktmbuf_mtod_offset(p->m, const void *, p->ip), have - p->ip, p->tunnel != 0);
+		rte_pktmbuf_mtod_offset(p->m, void *, p->ip), have - p->ip, p->tunnel != 0);
 }
 
 int
@@ -305,20 +308,21 @@ comes_from_ue(const struct worker *w, enum upf_port n6, const void *packet)
 {
 	if ((*(const uint8_t *)packet & 0xf0) == 0x60)
 		return session_has_ue6(w->sessions, n6, ((const struct ipv6_header *)packet)->src);
-	return session_has_ue(w->sessions, n6, ((const struct rte_ipv4_hdr *)packet)->src_addr);
+	return session_has_ue(w->sessions, n6, ((const struct rte_ipv4_hdr *)packet)->src_addr) ||
+		nat_owns(w, n6, ((const struct rte_ipv4_hdr *)packet)->src_addr);
 }
 
 // A whole frame that was on its way out of `port`, with a packet of the network instance of n6.
 static void
-tell_unreachable(struct worker *w, enum upf_port port, enum upf_port n6, const struct rte_mbuf *m)
+tell_unreachable(struct worker *w, enum upf_port port, enum upf_port n6, struct rte_mbuf *m)
 {
 	uint32_t at = port >= UPF_PORT_N6 ? RTE_ETHER_HDR_LEN : inner_of(m);
-	const void *packet;
+	void *packet;
 
 	if (n6 == UPF_PORTS || at == 0 ||
 		rte_pktmbuf_data_len(m) < at + sizeof(struct rte_ipv4_hdr))
 		return;
-	packet = rte_pktmbuf_mtod_offset(m, const void *, at);
+	packet = rte_pktmbuf_mtod_offset(m, void *, at);
 	report(w, n6, UPF_DROP_NO_NEIGHBOUR, 0, packet, rte_pktmbuf_data_len(m) - at,
 		comes_from_ue(w, n6, packet));
 }

@@ -4,6 +4,7 @@
 #include "packet/lookup.h"
 
 #include "packet/gtpu.h"
+#include "packet/nat.h"
 #include "packet/packet.h"
 #include "packet/stages.h"
 #include "packet/worker_state.h"
@@ -11,10 +12,12 @@
 #include "rules/bucketmap.h"
 #include "rules/session.h"
 
-static int
+static __attribute__((noinline)) int
 lookup_unknown(struct worker *w, struct pkt *p)
 {
-	return p->tunnel ? gtpu_unknown_teid(w, p) : UPF_DROP_UNKNOWN_UE;
+	if (p->tunnel)
+		return gtpu_unknown_teid(w, p);
+	return w->nat != NULL ? nat_in(w, p) : UPF_DROP_UNKNOWN_UE;
 }
 
 // What came by N6 is looked for among the UEs of that network instance, and nowhere else.
@@ -25,12 +28,14 @@ lookup_map(const struct worker *w, const struct pkt *p)
 }
 
 // Where the map has not what came by N6: of IPv6 the whole upper half was tried, and a UE's prefix may be shorter; or it is
-// behind a UE.
+// behind a UE. What is to a public address of NAT44 is nat_in()'s, who comes last.
 static __attribute__((noinline)) arena_ref
 lookup_wider(const struct worker *w, const struct pkt *p)
 {
 	enum upf_port n6 = (enum upf_port)p->port;
 
+	if (!p->ip6 && p->key >= NAT_KEY) // it waited, translated
+		return session_find_nat(w->sessions, n6, nat_block_of(w, n6, p->key));
 	return p->ip6 ? session_find_ue6(w->sessions, n6, p->key)
 		      : session_find_route4(w->sessions, n6, (uint32_t)p->key);
 }

@@ -11,6 +11,7 @@
 #include "packet/icmp_error.h"
 #include "packet/ipv6.h"
 #include "packet/mss.h"
+#include "packet/nat.h"
 #include "packet/outer.h"
 #include "packet/packet.h"
 #include "packet/stages.h"
@@ -166,6 +167,14 @@ packet_out_any(struct worker *w, struct pkt *p)
 
 	if (!find_hop(w, p, &hop))
 		return icmp_refuse(w, p, UPF_DROP_NO_ROUTE);
+	if ((p->pdr->mark & PDR_NAT) != 0 && !p->ip6) {
+		int verdict = nat_out(w, p);
+
+		if (verdict == UPF_DROP_UE_TO_UE)
+			return icmp_refuse(w, p, UPF_DROP_UE_TO_UE);
+		if (verdict != PKT_NEXT)
+			return verdict;
+	}
 	strip(w, p);
 	if (p->ip_len + outer_length(p) > w->port[hop.port].mtu)
 		return send_in_fragments(w, p, hop);
@@ -183,7 +192,7 @@ packet_out(struct worker *w, struct pkt *p)
 	struct hop hop = {.port = (enum upf_port)pdr->port};
 	uint32_t length = 0;
 
-	if (unlikely((p->ip6 | (pdr->ohc & ~1u) | (pdr->mark & PDR_PPI)) != 0))
+	if (unlikely((p->ip6 | (pdr->ohc & ~1u) | (pdr->mark & (PDR_PPI | PDR_NAT))) != 0))
 		return packet_out_any(w, p);
 	static_assert(UPF_OHC_NONE == 0 && UPF_OHC_GTPU4 == 1, "what is left");
 	if (pdr->ohc != UPF_OHC_NONE) {

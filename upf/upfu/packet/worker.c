@@ -18,6 +18,7 @@
 #include "packet/forwards_only.h"
 #include "packet/handoff.h"
 #include "packet/icmp_error.h"
+#include "packet/nat.h"
 #include "packet/outbox.h"
 #include "packet/own_packets.h"
 #include "packet/packet.h"
@@ -102,6 +103,7 @@ worker_tick(struct worker *w)
 	if (!worker_forwards_only(w))
 		gateways_tick(w);
 	reassembly_tick(w);
+	nat_tick(w);
 	buffer_tick(w);
 	silence_tick(w);
 	if (w->index == 0)

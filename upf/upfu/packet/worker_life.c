@@ -18,6 +18,7 @@
 #include "packet/icmp_error.h"
 #include "packet/message.h"
 #include "packet/mss.h"
+#include "packet/nat.h"
 #include "packet/outbox.h"
 #include "packet/own_packets.h"
 #include "packet/packet.h"
@@ -102,6 +103,10 @@ worker_create(unsigned index, const struct worker_shared *shared)
 			return NULL;
 		}
 	}
+	if (nat_init(w) < 0) {
+		worker_free(w);
+		return NULL;
+	}
 	w->commands = create_ring("commands", index, sizeof(struct command), RING_SIZE,
 		RING_F_SP_ENQ | RING_F_SC_DEQ);
 	w->events = create_ring(
@@ -133,6 +138,7 @@ worker_free(struct worker *w)
 	own_packets_free(&w->own);
 	icmp_forget_unreachable(w);
 	reassembly_free(w->reassembly);
+	nat_free(w);
 	trace_free(w);
 	buffer_free(&w->buffers);
 	shaper_free(&w->shaper);

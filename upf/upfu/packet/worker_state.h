@@ -24,6 +24,7 @@
 #include "upf_abi.h"
 
 struct config;
+struct nat;
 struct reassembly;
 struct rte_mempool;
 struct rte_ring;
@@ -104,6 +105,7 @@ struct worker {
 	struct unreachable unreachable;
 	struct end_markers end_markers;
 	struct reassembly *reassembly; // NULL: fragments are dropped
+	struct nat *nat;               // NULL: no network instance has NAT44
 	const struct config *config;
 	uint16_t mss_room;    // mss.h, 0: MSS options are left alone
 	uint32_t fragment_id; // of the last packet cut into fragments

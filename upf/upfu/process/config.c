@@ -536,6 +536,110 @@ read_network(struct reader *r, const char *key, const yaml_node_t *value, void *
 	return 0;
 }
 
+#define NAT_ADDRESSES_LEAST 16u // bits of a prefix
+
+static int
+read_nat_addresses(struct reader *r, const char *key, const yaml_node_t *list, void *destination)
+{
+	struct config_nat *nat = destination;
+
+	if (list->type != YAML_SEQUENCE_NODE)
+		return reader_fail(r, list,
+			"%s: must be a list of IPv4 prefixes such as [203.0.113.0/28]", key);
+	for (const yaml_node_item_t *item = list->data.sequence.items.start;
+		item < list->data.sequence.items.top; item++) {
+		const yaml_node_t *node = yaml_document_get_node(r->document, *item);
+		uint32_t address;
+		uint8_t len;
+		struct prefix prefix = {&address, &len, true, "203.0.113.0/28"};
+
+		if (nat->prefixes == UPF_NAT_PREFIXES)
+			return reader_fail(
+				r, node, "%s: at most %u prefixes", key, UPF_NAT_PREFIXES);
+		if (read_prefix(r, key, node, &prefix) < 0)
+			return -1;
+		if (len < NAT_ADDRESSES_LEAST || address >> 24 == 0 || address >> 24 == 127 ||
+			address >> 28 >= 0xe)
+			return reader_fail(r, node,
+				"%s: %s is none of a /%u to a /32 of unicast addresses; write for "
+				"example 203.0.113.0/28",
+				key, scalar(node), NAT_ADDRESSES_LEAST);
+		for (unsigned i = 0; i < nat->prefixes; i++) {
+			if (((address ^ nat->prefix[i].address) & mask(len) &
+				    mask(nat->prefix[i].len)) == 0)
+				return reader_fail(r, node,
+					"%s: %s overlaps another one of the list; write each "
+					"address once",
+					key, scalar(node));
+		}
+		nat->prefix[nat->prefixes].address = address;
+		nat->prefix[nat->prefixes++].len = len;
+	}
+	if (nat->prefixes == 0)
+		return reader_fail(
+			r, list, "%s: at least one prefix, such as [203.0.113.0/28]", key);
+	return 0;
+}
+
+// The least times are those of RFC 5382 REQ-5, RFC 4787 REQ-5 and RFC 5508 REQ-2.
+static int
+read_nat(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
+{
+	struct config_nat *nat = destination;
+	struct number ports = {&nat->ports, 64, 32768};
+	struct number mappings = {&nat->mappings, 1024, 16u << 20};
+	struct number established = {&nat->tcp_established_s, 7440, 604800};
+	struct number transitory = {&nat->tcp_transitory_s, 240, 86400};
+	struct number udp = {&nat->udp_s, 120, 86400};
+	struct number icmp = {&nat->icmp_s, 60, 86400};
+	struct key keys[] = {
+		{"addresses", read_nat_addresses, nat, true, "[203.0.113.0/28]"},
+		{"ports", read_number, &ports, false, NULL},
+		{"mappings", read_number, &mappings, false, NULL},
+		{"tcp_established_s", read_number, &established, false, NULL},
+		{"tcp_transitory_s", read_number, &transitory, false, NULL},
+		{"udp_s", read_number, &udp, false, NULL},
+		{"icmp_s", read_number, &icmp, false, NULL},
+	};
+
+	*nat = (struct config_nat){.ports = 1024,
+		.mappings = 1u << 18,
+		.tcp_established_s = 7440,
+		.tcp_transitory_s = 240,
+		.udp_s = 300,
+		.icmp_s = 60};
+	if (read_mapping(r, name, map, KEYS(keys)) < 0)
+		return -1;
+	if ((nat->ports & (nat->ports - 1)) != 0)
+		return reader_fail(r, map,
+			"%s: ports %" PRIu32 " is no power of two; write for example 1024", name,
+			nat->ports);
+	return 0;
+}
+
+// Public addresses are routed to the interface's own, as UE addresses are: nobody asks for them on the link.
+static int
+check_nat(struct reader *r, const char *name, const yaml_node_t *map,
+	const struct config_interface *in)
+{
+	for (unsigned i = 0; i < in->nat.prefixes; i++) {
+		uint8_t len = in->nat.prefix[i].len;
+
+		if (in->block_len == 0)
+			return reader_fail(r, map,
+				"%s: nat44 wants an IPv4 address; add address: 172.30.6.2/24",
+				name);
+		if (((in->nat.prefix[i].address ^ in->address) & mask(len) &
+			    mask(in->prefix_len)) == 0)
+			return reader_fail(r, map,
+				"%s: nat44 has addresses of the interface's own subnet; write "
+				"others, which "
+				"the gateway routes to the interface's address",
+				name);
+	}
+	return 0;
+}
+
 struct interface_place {
 	struct config_interface *in;
 	const struct config_interface *before; // in the list of N6, NULL: none
@@ -622,6 +726,7 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 		{"vlan", read_number, &vlan_number, false, NULL},
 		{"dscp", read_number, &dscp_number, false, NULL},
 		{"network_instance", read_network, in->network, false, NULL},
+		{"nat44", read_nat, &in->nat, false, NULL},
 	};
 	int rc = gtpu ? read_mapping(r, name, map, KEYS(gtpu_keys))
 		      : read_mapping(r, name, map, KEYS(n6_keys));
@@ -650,7 +755,7 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 		return reader_fail(r, map, "%s: key \"%s\" is missing; write for example \"%s\"",
 			name, gtpu ? "addresses" : "address",
 			gtpu ? "addresses: 172.30.3.16/28" : "address: 172.30.6.2/24");
-	if (check_ipv4(r, name, map, in, gtpu, prefix_len) < 0)
+	if (check_ipv4(r, name, map, in, gtpu, prefix_len) < 0 || check_nat(r, name, map, in) < 0)
 		return -1;
 	return check_ipv6(r, name, map, in, gtpu, prefix_len6);
 }
@@ -785,6 +890,18 @@ check_networks(struct reader *r, const char *name, const yaml_node_t *map,
 						"network_instance%s; name all but one, "
 						"which then serves every other network instance",
 			name, a->network);
+	// Whose a packet was is asked for by the public address alone.
+	for (unsigned i = 0; i < a->nat.prefixes; i++) {
+		for (unsigned j = 0; j < b->nat.prefixes; j++) {
+			if (((a->nat.prefix[i].address ^ b->nat.prefix[j].address) &
+				    mask(a->nat.prefix[i].len) & mask(b->nat.prefix[j].len)) == 0)
+				return reader_fail(r, map,
+					"%s: nat44 of two network instances has addresses in "
+					"common; give each "
+					"addresses of its own",
+					name);
+		}
+	}
 	if (strcmp(a->device, b->device) != 0)
 		return 0;
 	if (b->device_of > a->device_of)

@@ -19,6 +19,21 @@ enum config_driver {
 	CONFIG_VFIO,
 };
 
+// NAT44 of a network instance.
+struct config_nat {
+	unsigned prefixes;
+	struct {
+		uint32_t address;
+		uint8_t len;
+	} prefix[UPF_NAT_PREFIXES];
+	uint32_t ports;             // of a UE's block, a power of two; 0: there is no NAT44
+	uint32_t mappings;          // that there is room for, with all workers
+	uint32_t tcp_established_s; // how long a mapping lives without packets
+	uint32_t tcp_transitory_s;
+	uint32_t udp_s;
+	uint32_t icmp_s;
+};
+
 struct config_interface {
 	bool present;
 	// N6: its Network Instance; empty: it serves all that no other one is named for.
@@ -39,6 +54,7 @@ struct config_interface {
 	uint16_t mtu;
 	uint16_t vlan; // VLAN id of all frames, 0: untagged; no two of one device have the same
 	uint8_t dscp;  // of what upf-u says of its own accord
+	struct config_nat nat; // of N6
 };
 
 struct config_route {
@@ -128,6 +144,17 @@ static inline enum upf_port
 config_port_of(unsigned network)
 {
 	return (enum upf_port)(UPF_PORT_N6 + network);
+}
+
+// Is this one of the public addresses (host order) of a network instance's NAT44?
+static inline bool
+config_nat_owns(const struct config_nat *nat, uint32_t address)
+{
+	for (unsigned i = 0; i < nat->prefixes; i++) {
+		if (((address ^ nat->prefix[i].address) >> (32 - nat->prefix[i].len)) == 0)
+			return true;
+	}
+	return false;
 }
 
 // n3, n9 or n6.

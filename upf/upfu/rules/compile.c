@@ -330,6 +330,20 @@ routes_are_valid(const struct record *r)
 	return true;
 }
 
+// The block is one of the network instance's, and the UE has an address to be hidden.
+static bool
+nat_is_valid(const struct config *config, const struct record *r)
+{
+	const struct upf_session_put *put = r->put;
+	const struct config_nat *nat = &config->interface[config_port_of(put->network)].nat;
+
+	if (put->nat_addr_be == 0)
+		return put->nat_port == 0;
+	return nat->ports != 0 && r->has_ue4 &&
+		config_nat_owns(nat, rte_be_to_cpu_32(put->nat_addr_be)) &&
+		put->nat_port >= UPF_NAT_FIRST_PORT && (put->nat_port & (nat->ports - 1)) == 0;
+}
+
 static bool
 record_is_valid(const struct config *config, struct record *r)
 {
@@ -354,7 +368,7 @@ record_is_valid(const struct config *config, struct record *r)
 			(i > 0 && r->pdr[i].precedence < r->pdr[i - 1].precedence))
 			return false;
 	}
-	return sdfs_are_valid(r) && routes_are_valid(r);
+	return sdfs_are_valid(r) && routes_are_valid(r) && nat_is_valid(config, r);
 }
 
 // ---- the parts -------------------------------------------------------------------------------
@@ -420,6 +434,10 @@ compile_far(const struct layout *l, const struct upf_far *far, struct pdr *to)
 			: (int)config_port_of(far->network));
 	if (goes_by_second_gateway(l->r))
 		to->mark |= PDR_SECOND_GATEWAY;
+	to->mark &= (uint8_t)~PDR_NAT; // of a quota's FAR: the PDR's may lead elsewhere
+	if (far->ohc == UPF_OHC_NONE && far->destination_interface == UPF_IF_CORE &&
+		l->context->config->interface[to->port].nat.ports != 0)
+		to->mark |= PDR_NAT;
 	// To access only a tunnel leads. SMFs send such a FAR first and update it when the gNB's
 	// tunnel is known.
 	if (far->destination_interface == UPF_IF_ACCESS && far->ohc == UPF_OHC_NONE &&
@@ -771,6 +789,8 @@ compile_part(struct layout *l, enum upf_direction direction)
 		part.flags |= (r->sdf6[i].flags & SDF_BEHIND_IP) != 0 ? PART_PORTS : 0;
 	for (unsigned i = 0; i < r->put->n_far; i++)
 		part.flags |= (r->far[i].action & UPF_FAR_BUFF) != 0 ? PART_BUFFERS : 0;
+	// Only whole packets have the ports by which they are translated.
+	part.flags |= r->put->nat_addr_be != 0 ? PART_NAT | PART_PORTS : 0;
 	reserve(l, sizeof(part));
 	at = reserve(l, part.n_pdr * sizeof(struct pdr));
 	for (unsigned i = 0; i < r->put->n_pdr; i++) {
@@ -783,11 +803,14 @@ compile_part(struct layout *l, enum upf_direction direction)
 		put_at(l, at, &pdr, sizeof(pdr));
 		at += sizeof(pdr);
 	}
-	if (l->used > at || l->table->size != 0 || r->put->n_bar != 0 || r->put->n_route != 0) {
+	if (l->used > at || l->table->size != 0 || r->put->n_bar != 0 || r->put->n_route != 0 ||
+		(part.flags & PART_NAT) != 0) {
 		if (r->put->n_route != 0) {
 			part.flags |= PART_FRAMED;
 			more.route = compile_routes(l);
 		}
+		more.nat_addr = r->put->nat_addr_be;
+		more.nat_port = r->put->nat_port;
 		part.n_bar = (uint8_t)r->put->n_bar;
 		more.bar = reserve(l, r->put->n_bar * sizeof(*r->bar));
 		put_at(l, more.bar, r->bar, r->put->n_bar * sizeof(*r->bar));

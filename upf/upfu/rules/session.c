@@ -69,6 +69,12 @@ session_table_init(struct session_table *table, uint32_t max, unsigned workers, 
 	return rc;
 }
 
+int
+session_table_add_nat(struct session_table *table, unsigned network)
+{
+	return bucketmap_init(&table->nat[network], table->max);
+}
+
 void
 session_table_free(struct session_table *table)
 {
@@ -86,6 +92,7 @@ session_table_free(struct session_table *table)
 	for (unsigned i = 0; i < UPF_NETWORKS; i++) {
 		bucketmap_free(&table->ue[i]);
 		bucketmap_free(&table->route[i]);
+		bucketmap_free(&table->nat[i]);
 	}
 	bucketmap_free(&table->n3);
 	ue_nets_free(&table->nets6);
@@ -192,6 +199,9 @@ part_each_key(const struct part *part,
 
 		rc = each_route(part, key_of_route, &keys);
 	}
+	if (rc == 0 && part->direction == UPF_DL && (part->flags & PART_NAT) != 0)
+		rc = each(context, (enum key_space)(KEY_NAT + (part->n6 - UPF_PORT_N6)),
+			nat_key(part_more(part)->nat_addr, part_more(part)->nat_port));
 	return rc;
 }
 

@@ -85,6 +85,7 @@ static_assert(sizeof(struct pdr_more) == 56, "pdr_more");
 #define PDR_PPI 0x02u            // ppi is written
 #define PDR_RELAYS 0x04u         // from access back to access: what a gNB forwards after a handover
 #define PDR_SECOND_GATEWAY 0x08u // of two of the way out: gateways.h
+#define PDR_NAT 0x10u            // leaves by a network instance with NAT44: nat.h
 #define PDR_PSC (PDR_RQI | PDR_PPI) // what the PDU Session Container says beside the QFI
 
 // A PDR with its FAR, QERs and URRs resolved.
@@ -110,7 +111,7 @@ struct pdr {
 	uint32_t urr_at[PDR_INLINE_URRS]; // place of the counter
 	uint16_t pdr_id;
 	uint8_t direction; // enum upf_direction: the user's; the part's but for PDR_RELAYS
-	uint8_t mark;      // PDR_RQI, PDR_PPI, PDR_RELAYS, PDR_SECOND_GATEWAY
+	uint8_t mark;      // PDR_RQI, PDR_PPI, PDR_RELAYS, PDR_SECOND_GATEWAY, PDR_NAT
 	uint8_t ppi;
 	uint8_t bar;       // index of the part's BARs, UINT8_MAX: none
 	uint8_t urr_flags; // UPF_URR_* of any of its URRs
@@ -136,8 +137,9 @@ pdr_gateway(const struct pdr *pdr)
 #define PART_BUFFERS 0x02u // some FAR of the session buffers
 #define PART_UE_IPV4 0x04u
 #define PART_UE_IPV6 0x08u
-#define PART_PORTS 0x10u  // some SDF filter asks for ports or an SPI
+#define PART_PORTS 0x10u  // some SDF filter asks for ports or an SPI, or NAT44 for ports
 #define PART_FRAMED 0x20u // the session has framed routes: part_routes()
+#define PART_NAT 0x40u    // the session has a NAT44 block: part_more
 
 struct part { // of a session: the PDRs of one direction
 	uint32_t session;
@@ -164,6 +166,10 @@ struct part_more {      // offsets of octets from the part's start
 	uint32_t bar;   // struct upf_bar[n_bar]
 	uint32_t table; // struct tss of PART_TABLE, in the next line
 	uint32_t route; // struct part_routes of PART_FRAMED
+	// Of PART_NAT: the public address, and the first of its network instance's config_nat.ports.
+	rte_be32_t nat_addr;
+	uint16_t nat_port;
+	uint16_t reserved;
 };
 
 // Framed routes (TS 29.244 5.16): networks behind the UE.
@@ -267,6 +273,16 @@ route_key6(uint64_t addr, unsigned len)
 	return ((addr >> rest) | 1) << rest;
 }
 
+// A public address and port of NAT44, in a map of its own: the first port of a session's block stands for the block. 49 bits,
+// so that no IPv4 address of a UE looks so.
+#define NAT_KEY (UINT64_C(1) << 48)
+
+static inline uint64_t
+nat_key(rte_be32_t addr, uint16_t port)
+{
+	return NAT_KEY | (uint64_t)rte_be_to_cpu_32(addr) << 16 | port;
+}
+
 // ---- the table -------------------------------------------------------------------------------
 
 struct session_state {     // the control thread's account of one session; of it workers read part
@@ -296,6 +312,8 @@ struct session_table {
 	struct bucketmap
 		route[UPF_NETWORKS];       // framed routes, asked where a UE's address is not found
 	uint64_t route4_lens, route6_lens; // bit n - 1: there are such of n bits, found in there
+	struct bucketmap
+		nat[UPF_NETWORKS]; // blocks of NAT44, of those with session_table_add_nat()
 	struct rte_rcu_qsbr *qsbr;
 	// The control thread's:
 	struct session_state *state; // [max]
@@ -311,6 +329,8 @@ struct session_table {
 
 int session_table_init(
 	struct session_table *table, uint32_t max, unsigned workers, unsigned networks);
+// Room for a block of NAT44 for every session of a network instance.
+int session_table_add_nat(struct session_table *table, unsigned network);
 void session_table_free(struct session_table *table);
 
 static inline const struct part *
@@ -353,6 +373,15 @@ ue_nets_have(const struct ue_nets *nets, uint16_t net)
 // The part of the longest framed route with this IPv4 address (host order); BUCKETMAP_NONE: there is none.
 uint32_t session_find_route4(const struct session_table *table, enum upf_port n6, uint32_t addr);
 
+// The part of the session with this block of NAT44, a nat_key() of its first port; BUCKETMAP_NONE: there is none.
+static inline uint32_t
+session_find_nat(const struct session_table *table, enum upf_port n6, uint64_t block)
+{
+	const struct bucketmap *map = &table->nat[n6 - UPF_PORT_N6];
+
+	return map->buckets != NULL ? bucketmap_lookup(map, block) : BUCKETMAP_NONE;
+}
+
 // Is there a PDU session with this UE IP address, or a framed route with it, in the network instance of this interface of N6?
 static inline bool
 session_has_ue(const struct session_table *table, enum upf_port n6, rte_be32_t addr)
@@ -383,12 +412,13 @@ session_has_ue6(const struct session_table *table, enum upf_port n6, const uint8
 // ---- the single writer -----------------------------------------------------------------------
 
 // Calls each() for every key of a part: space 0 F-TEID, 1 and above a UE's address in a network instance, then framed
-// routes likewise. Keys may come more than once.
+// routes and blocks of NAT44 likewise. Keys may come more than once.
 enum key_space {
 	KEY_N3 = 0,
-	KEY_UE = 1,                        // + the network
-	KEY_ROUTE = KEY_UE + UPF_NETWORKS, // + the network
-	KEY_SPACES = KEY_ROUTE + UPF_NETWORKS,
+	KEY_UE = 1,                         // + the network
+	KEY_ROUTE = KEY_UE + UPF_NETWORKS,  // + the network
+	KEY_NAT = KEY_ROUTE + UPF_NETWORKS, // + the network
+	KEY_SPACES = KEY_NAT + UPF_NETWORKS,
 };
 
 static inline struct bucketmap *
@@ -396,7 +426,9 @@ session_map(struct session_table *table, enum key_space space)
 {
 	if (space == KEY_N3)
 		return &table->n3;
-	return space < KEY_ROUTE ? &table->ue[space - KEY_UE] : &table->route[space - KEY_ROUTE];
+	if (space < KEY_ROUTE)
+		return &table->ue[space - KEY_UE];
+	return space < KEY_NAT ? &table->route[space - KEY_ROUTE] : &table->nat[space - KEY_NAT];
 }
 
 // Stops and returns what each() returns when that is not 0.

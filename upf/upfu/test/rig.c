@@ -243,6 +243,10 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 	assert_int_equal(session_table_init(&rig->sessions, config->limits.sessions_max, workers,
 				 config->networks),
 		0);
+	for (unsigned i = 0; i < config->networks; i++) {
+		if (config->interface[config_port_of(i)].nat.ports != 0)
+			assert_int_equal(session_table_add_nat(&rig->sessions, i), 0);
+	}
 	assert_int_equal(shm_init(&rig->shm, &rig->config, rte_get_tsc_hz()), 0);
 	for (unsigned i = 0; i < workers; i++)
 		no_sleep[i] = (struct sleeper){.event_fd = -1};

@@ -61,6 +61,8 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 		.n_route = (uint16_t)s->n_route,
 		.group = s->group,
 		.network = s->network,
+		.nat_addr_be = rte_cpu_to_be_32(s->nat_addr),
+		.nat_port = s->nat_port,
 		.text_len = s->text != NULL ? (uint16_t)strlen(s->text) : 0,
 	};
 

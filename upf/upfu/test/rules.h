@@ -12,6 +12,8 @@ struct session_rules_builder {
 	uint32_t session;
 	uint16_t group;
 	uint16_t network;
+	uint32_t nat_addr; // 0: no NAT44 block
+	uint16_t nat_port;
 	struct upf_pdr pdr[UPF_SESSION_PDRS + 1];
 	struct upf_far far[8];
 	struct upf_qer qer[8];

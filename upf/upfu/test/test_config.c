@@ -436,6 +436,45 @@ says_what_is_wrong_and_where(void **state)
 			":4: routes: the interface has no IPv6 address"},
 		{INTERFACES "routes: [{interface: n6, prefix: 10.0.0.0/8, via: 10.1.1.1}]\n",
 			":4: routes: via must be a neighbour"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {}}\n",
+			":3: nat44: key \"addresses\" is missing; write for example \"addresses: "
+			"[203.0.113.0/28]\""},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {addresses: []}}\n",
+			":3: addresses: at least one prefix, such as [203.0.113.0/28]"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {addresses: 203.0.113.1}}\n",
+			":3: addresses: must be a list of IPv4 prefixes such as [203.0.113.0/28]"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {addresses: "
+		    "[203.0.113.1/28]}}\n",
+			":3: addresses: 203.0.113.1/28 has bits beyond its prefix; write "
+			"203.0.113.0/28"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {addresses: [203.0.0.0/15]}}\n",
+			":3: addresses: 203.0.0.0/15 is none of a /16 to a /32 of unicast"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {addresses: [224.0.0.0/28]}}\n",
+			":3: addresses: 224.0.0.0/28 is none of a /16 to a /32 of unicast"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {addresses: [203.0.113.0/28, "
+		    "203.0.113.8/32]}}\n",
+			":3: addresses: 203.0.113.8/32 overlaps another one of the list"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {addresses: [203.0.113.0/28], "
+		    "ports: 1000}}\n",
+			":3: nat44: ports 1000 is no power of two; write for example 1024"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {addresses: [203.0.113.0/28], "
+		    "udp_s: 119}}\n",
+			":3: udp_s: must be a whole number from 120 to 86400"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, nat44: {addresses: [10.1.0.64/28]}}\n",
+			":3: n6: nat44 has addresses of the interface's own subnet; write others"},
+		{N3 "  n6: {device: a, address6: 'fd00:6::2/64', nat44: {addresses: "
+		    "[203.0.113.0/28]}}\n",
+			":3: n6: nat44 wants an IPv4 address"},
+		{N3 "  n6:\n    - {device: a, address: 10.1.0.2/24, nat44: {addresses: "
+		    "[203.0.113.0/28]}}\n"
+		    "    - {device: b, address: 10.1.0.2/24, network_instance: x, nat44: "
+		    "{addresses: "
+		    "[203.0.113.8/30]}}\n",
+			"interfaces: nat44 of two network instances has addresses in common"},
+		{INTERFACES
+			"  n9: {device: n9, addresses: 172.30.9.0/28, prefix_length: 24, nat44: "
+			"{}}\n",
+			"n9: unknown key \"nat44\""},
 		{N3 "  n6: []\n", ":3: n6: must have one interface at least"},
 		{N3 "  n6:\n    - {device: a, address: 10.1.0.2/24, network_instance: x}\n"
 		    "    - {device: b, address: 10.1.0.2/24, network_instance: x}\n",
@@ -524,6 +563,47 @@ takes_two_gateways_of_each_ip_version(void **state)
 	assert_int_equal(c.interface[UPF_PORT_N6].gateway6[1][0], 0xfd);
 }
 
+static void
+takes_nat44_of_a_network_instance(void **state)
+{
+	const struct config_interface *n6;
+	struct config c;
+	char error[512];
+
+	(void)state;
+	if (read_text(N3
+		    "  n6:\n"
+		    "    - {device: n6, address: 10.1.0.2/24, nat44: {addresses: [203.0.113.0/28, "
+		    "198.51.100.7/32]}}\n"
+		    "    - {device: b, address: 10.1.0.2/24, network_instance: ims, nat44: "
+		    "{addresses: [192.0.2.0/24], ports: 256, mappings: 4096, tcp_established_s: "
+		    "86400, tcp_transitory_s: 241, udp_s: 120, icmp_s: 61}}\n"
+		    "    - {device: c, address: 10.1.0.2/24, network_instance: x}\n",
+		    &c, error, sizeof(error)) < 0)
+		fail_msg("%s", error);
+	n6 = &c.interface[UPF_PORT_N6];
+	assert_int_equal(n6[0].nat.prefixes, 2);
+	assert_int_equal(n6[0].nat.ports, 1024);
+	assert_int_equal(n6[0].nat.mappings, 262144);
+	// RFC 5382 REQ-5, RFC 4787 REQ-5, RFC 5508 REQ-2.
+	assert_int_equal(n6[0].nat.tcp_established_s, 7440);
+	assert_int_equal(n6[0].nat.tcp_transitory_s, 240);
+	assert_int_equal(n6[0].nat.udp_s, 300);
+	assert_int_equal(n6[0].nat.icmp_s, 60);
+	assert_true(config_nat_owns(&n6[0].nat, RIG_IP(203, 0, 113, 15)));
+	assert_true(config_nat_owns(&n6[0].nat, RIG_IP(198, 51, 100, 7)));
+	assert_false(config_nat_owns(&n6[0].nat, RIG_IP(203, 0, 113, 16)));
+	assert_false(config_nat_owns(&n6[0].nat, RIG_IP(198, 51, 100, 6)));
+	assert_int_equal(n6[1].nat.ports, 256);
+	assert_int_equal(n6[1].nat.mappings, 4096);
+	assert_int_equal(n6[1].nat.tcp_established_s, 86400);
+	assert_int_equal(n6[1].nat.tcp_transitory_s, 241);
+	assert_int_equal(n6[1].nat.udp_s, 120);
+	assert_int_equal(n6[1].nat.icmp_s, 61);
+	assert_int_equal(n6[2].nat.ports, 0);
+	assert_false(config_nat_owns(&n6[2].nat, 0));
+}
+
 int
 test_config(void)
 {
@@ -535,6 +615,7 @@ test_config(void)
 		cmocka_unit_test(takes_ipv6_vlans_and_a_third_interface),
 		cmocka_unit_test(takes_several_network_instances),
 		cmocka_unit_test(takes_two_gateways_of_each_ip_version),
+		cmocka_unit_test(takes_nat44_of_a_network_instance),
 		cmocka_unit_test(says_what_is_wrong_and_where),
 	};
 

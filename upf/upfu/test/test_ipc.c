@@ -453,6 +453,10 @@ compose(unsigned salt)
 			s.pdr[0].sdf_count = (uint16_t)(random() % 2);
 			s.far[1].action = random() % 2 != 0 ? UPF_FAR_FORW : UPF_FAR_BUFF;
 			s.blob = "blob";
+			if (random() % 2 != 0) { // of network 1, and right or not
+				s.nat_addr = RIG_IP(203, 0, 113, 0) + (uint32_t)random() % 3;
+				s.nat_port = (uint16_t)(2048 + random() % 5 * 512);
+			}
 			transaction_put(&t, &s);
 			break;
 		}
@@ -497,6 +501,7 @@ assert_consistent(const struct rig *rig)
 	for (unsigned i = 0; i < rig->config.networks; i++) {
 		assert_int_equal(rig->sessions.ue[i].keys, walk.keys[KEY_UE + i]);
 		assert_int_equal(rig->sessions.route[i].keys, walk.keys[KEY_ROUTE + i]);
+		assert_int_equal(rig->sessions.nat[i].keys, walk.keys[KEY_NAT + i]);
 	}
 }
 
@@ -511,6 +516,10 @@ damaged_transactions_do_no_harm(void **state)
 
 	(void)state;
 	rig_add_networks(&config, RIG_NETWORKS);
+	config.interface[config_port_of(1)].nat = (struct config_nat){.prefixes = 1,
+		.prefix = {{RIG_IP(203, 0, 113, 0), 31}},
+		.ports = 1024,
+		.mappings = 1024};
 	rig = rig_create_with(&config, 1, true);
 	srandom(4);
 	for (unsigned i = 0; i < rounds; i++) {

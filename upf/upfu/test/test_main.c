@@ -30,6 +30,7 @@ main(void)
 	failed += test_gateways();
 	failed += test_networks();
 	failed += test_framed();
+	failed += test_nat();
 	failed += test_urr();
 	failed += test_buffer();
 	failed += test_handoff();

@@ -21,6 +21,7 @@ int test_link(void);
 int test_ways(void);
 int test_local(void);
 int test_log(void);
+int test_nat(void);
 int test_neigh(void);
 int test_networks(void);
 int test_qer(void);
