@@ -54,6 +54,8 @@ type Agent struct {
 	reporters   *crews // report to CP functions
 	traffic     *traffic
 	groups      groups
+	nat         natBlocks
+	records     *slog.Logger // of NAT44 blocks
 	load        load
 	underWay    underWay
 	restoration restoration
@@ -117,7 +119,7 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 // NewIn makes an agent that lives somewhere else than on this machine.
 func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a := &Agent{
-		cfg: cfg, log: log, rec: rec, world: w, node: ie.NewNodeIDHeuristic(cfg.NodeID),
+		cfg: cfg, log: log, records: slog.New(always{log.Handler()}), rec: rec, world: w, node: ie.NewNodeIDHeuristic(cfg.NodeID),
 		serving:      make(chan struct{}),
 		changed:      make(chan struct{}),
 		restoration:  restoration{nodes: map[string]bool{}},

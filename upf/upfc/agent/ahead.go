@@ -20,7 +20,6 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
-	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -144,7 +143,7 @@ func (a *Agent) beginAhead(conn *dataplane.Conn) (*Ahead, error) {
 	}
 	h := conn.Hello()
 	ahead := &Ahead{as: NewIn(a.world, a.cfg, a.log, a.rec), conn: conn, filled: map[uint32]*aheadOf{}}
-	ahead.as.note(networks.Of(&h))
+	ahead.as.note(&h)
 	// A META of before would make whoever reads it back believe that it has all.
 	t := dataplane.NewBatch()
 	t.Meta(nil, true)

@@ -27,14 +27,19 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	next.QERSlots, next.GBRSlots, next.Meters = maps.Clone(s.QERSlots), maps.Clone(s.GBRSlots), maps.Clone(s.Meters)
 
 	undo, complete := a.takeSlots(conn, &s.Session, &next, c.RemovedURRs)
+	noBlock := func() {}
 	defer func() {
 		if err != nil {
 			undo()
+			noBlock()
 			a.trim(s, s.Rules, s.Rules)
 		}
 	}()
 	if !complete {
 		return nil, 0, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u has no free slot for a QER or URR"}
+	}
+	if noBlock, err = a.takeBlock(s, &next); err != nil {
+		return nil, 0, err
 	}
 
 	// What is reported is reported of the old rules; a quota that comes along counts from there.
@@ -104,6 +109,9 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	old := s.Session
 	s.become(&next, p.blob)
 	a.trim(s, old.Rules, next.Rules)
+	if old.NAT != next.NAT {
+		a.returnBlock(s.Index, &old)
+	}
 	if removed != nil {
 		reports = append(reports, removed.Report(usage.TriggerTermination, c.RemovedURRs...)...)
 	}

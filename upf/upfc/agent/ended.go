@@ -108,6 +108,7 @@ func (a *Agent) adoptEnded(old *store.Left, memory func(life uint8) *dataplane.S
 		}
 		if !e.done {
 			e.finish(memory(w.Life()))
+			a.recordLeft(&e.Session)
 		}
 		if _, err := a.store.PutEnded(e.UPSEID, e.encode(), w.Life()); err != nil {
 			a.log.Error("a deletion cannot be stored", "err", err)

@@ -39,11 +39,22 @@ type lab struct {
 	edit   func(*config.Config)
 	// networks are the network instances of upf-u.
 	networks []string
+	// of, where it is not nil, are they with their NAT44.
+	of []fakeupfu.Network
+	// log is the agent's; nil: nobody reads it.
+	log slog.Handler
 }
 
 func newLab(t *testing.T, edit func(*config.Config)) *lab {
 	t.Helper()
-	l := &lab{t: t, socket: filepath.Join(t.TempDir(), "upf.sock"), edit: edit}
+	return (&lab{t: t, edit: edit}).start()
+}
+
+// start is for a lab that has more to say.
+func (l *lab) start() *lab {
+	t := l.t
+	t.Helper()
+	l.socket = filepath.Join(t.TempDir(), "upf.sock")
 	l.startUPFU()
 	l.startAgent()
 	t.Cleanup(func() { l.stop(); l.upfu.Kill() })
@@ -52,7 +63,11 @@ func newLab(t *testing.T, edit func(*config.Config)) *lab {
 
 func (l *lab) startUPFU() {
 	l.t.Helper()
-	u, err := fakeupfu.StartWith(l.socket, l.networks...)
+	start := func() (*fakeupfu.UPFU, error) { return fakeupfu.StartWith(l.socket, l.networks...) }
+	if l.of != nil {
+		start = func() (*fakeupfu.UPFU, error) { return fakeupfu.StartOf(l.socket, l.of...) }
+	}
+	u, err := start()
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -83,7 +98,11 @@ func (l *lab) startAgent() {
 	if os.Getenv("UPFC_TEST_LOG") != "" {
 		out = os.Stderr
 	}
-	l.agent = agent.New(l.config(), slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})), nowhere{})
+	var handler slog.Handler = slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})
+	if l.log != nil {
+		handler = l.log
+	}
+	l.agent = agent.New(l.config(), slog.New(handler), nowhere{})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- l.agent.Run(ctx) }()

@@ -70,11 +70,18 @@ type SessionInfo struct {
 	UE6    netip.Prefix `json:"ueIPv6Prefix,omitzero"`
 	// NetworkInstance in which they are.
 	NetworkInstance string    `json:"networkInstance,omitempty"`
+	NAT44           *NAT44    `json:"nat44,omitempty"`
 	Index           uint32    `json:"index"`
 	PDRs            int       `json:"pdrs"`
 	UL              uint64    `json:"uplinkOctets"` // of the URR that counts most
 	DL              uint64    `json:"downlinkOctets"`
 	Created         time.Time `json:"created"`
+}
+
+// NAT44 is a session's block of ports of a public address.
+type NAT44 struct {
+	Address netip.Addr `json:"address"`
+	Ports   string     `json:"ports"` // first-last
 }
 
 // SessionDetail is one session with its rules and usage.
@@ -147,6 +154,7 @@ func (s *session) info() SessionInfo {
 		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), NetworkInstance: s.Rules.NetworkInstance(), Index: s.Index,
 		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
 	}
+	i.NAT44 = s.agent.showBlock(&s.Session)
 	for _, m := range s.Meters {
 		if c := m.Measured(usage.FromSlot(s.Shm.URR(m.Slot))); c.Total() >= i.UL+i.DL {
 			i.UL, i.DL = c.UL, c.DL

@@ -30,6 +30,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/nat"
 	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
@@ -60,7 +61,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 		}
 		if err == nil {
 			hello := conn.Hello()
-			a.note(networks.Of(&hello))
+			a.note(&hello)
 			a.grantAhead(conn)
 			started := a.world.Now()
 			if err = a.fill(conn); err == nil {
@@ -160,11 +161,12 @@ func (a *Agent) link(ctx context.Context, wait time.Duration) (*dataplane.Conn, 
 	}
 }
 
-// note takes down the network instances of the upf-u that is about to be filled. Where they are other ones than before, what is
+// note takes down the network instances, and the NAT44, of the upf-u that is about to be filled. Where they are other ones than before, what is
 // known by them is gathered anew from the sessions as they are replayed.
-func (a *Agent) note(list networks.List) {
-	before := a.networks()
+func (a *Agent) note(h *abi.Hello) {
+	before, list := a.networks(), networks.Of(h)
 	a.known.Store(&list)
+	a.nat.note(list, nat.Of(h))
 	a.otherNetworks = before != nil && !slices.Equal(before, list)
 	if !a.otherNetworks {
 		return
@@ -233,6 +235,7 @@ func (a *Agent) startAnew(h abi.Hello) {
 	a.pairs = store.Slots{}
 	a.pairs.Resize(h.QerSlots / abi.LineSlots)
 	a.poolUsed = map[ueKey]uint32{}
+	a.nat.reset()
 	a.postponed = map[uint32]bool{}
 	if a.cfg.State.File == "" {
 		return
@@ -516,6 +519,7 @@ func (a *Agent) adopt(shm *dataplane.Shm, index uint32, blob []byte, s *state.Se
 		return err
 	}
 	a.keepUEs(index, s.Rules)
+	a.keepBlock(index, s)
 	// What resume would have to decode it for again.
 	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return readingOf(shm, u, slot, a.world.Now()) }}
 	if at := acct.Deadline(); at != 0 {
@@ -729,7 +733,11 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 			a.keepUEs(index, s.Rules)
 		}
 		s.attach(conn.Shm(), newBoot, ahead)
+		renewed := a.renewBlock(s)
 		put, err := s.rest(a, ahead)
+		if renewed {
+			put, err = s.encode(a)
+		}
 		if err != nil {
 			s.unlock()
 			a.giveUp(index, err)

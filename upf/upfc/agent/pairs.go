@@ -8,12 +8,12 @@ import (
 // Table is how full one of the tables is whose size is configured.
 type Table = store.Table
 
-// Tables lists what can run out: sessions, and pairs of slots for the QERs and URRs of one.
+// Tables lists what can run out: sessions, pairs of slots for the QERs and URRs of one, and NAT44 blocks of network instances.
 func (a *Agent) Tables() []Table {
-	sessions := a.store.Table()
+	sessions, blocks := a.store.Table(), a.nat.tables()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return []Table{sessions, a.pairs.Table("slot_pairs")}
+	return append([]Table{sessions, a.pairs.Table("slot_pairs")}, blocks...)
 }
 
 // claimPairs takes those of a session that upf-u kept.

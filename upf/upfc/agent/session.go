@@ -187,6 +187,7 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.NAT = a.blockOf(st)
 	p := &put{index, a.groups.number(st.Node, st.Rules.NetworkInstance()), c, state.AppendSession(nil, st)}
 	if p.size() > dataplane.MaxPutSize {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "the session does not fit one transaction with upf-u"}
@@ -212,5 +213,6 @@ func (a *Agent) forget(s *session) {
 // freeSlots gives back what the session had in upf-u, once upf-u has deleted it.
 func (a *Agent) freeSlots(s *session) {
 	a.givePairs(&s.Session)
+	a.returnBlock(s.Index, &s.Session)
 	a.store.Free(s.Index)
 }

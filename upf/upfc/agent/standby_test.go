@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
@@ -22,6 +23,7 @@ import (
 	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
 	"core5g.dev/core5g/upf/upfc/fencing"
+	"core5g.dev/core5g/upf/upfc/nat"
 	"core5g.dev/core5g/upf/upfc/standby"
 	"core5g.dev/core5g/upf/upfc/standby/standbytest"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -142,9 +144,11 @@ type pair struct {
 	file    [2]string
 	socket  [2]string
 	smf     *fakesmf.SMF
+	// networks of both upf-us; none: they say nothing of them.
+	networks []fakeupfu.Network
 }
 
-func newPair(t *testing.T) *pair {
+func newPair(t *testing.T, networks ...fakeupfu.Network) *pair {
 	t.Helper()
 	var out io.Writer = io.Discard
 	if os.Getenv("UPFC_TEST_LOG") != "" {
@@ -155,7 +159,7 @@ func newPair(t *testing.T) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pair{t: t, shared: &standby.Memory{}, taken: make(chan *fencing.Unit, 1), ahead: make(chan *agent.Ahead, 1), unitErr: make(chan error, 2)}
+	p := &pair{t: t, networks: networks, shared: &standby.Memory{}, taken: make(chan *fencing.Unit, 1), ahead: make(chan *agent.Ahead, 1), unitErr: make(chan error, 2)}
 	p.opt = standby.Options{Name: "upf", TLS: tls, Terms: quick(), Log: slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})), Sessions: 65536}
 	if err := p.opt.Terms.Check(); err != nil {
 		t.Fatal(err)
@@ -202,12 +206,50 @@ func (p *pair) hold() {
 
 func (p *pair) startUPFU(i int) {
 	p.t.Helper()
-	upfu, err := fakeupfu.Start(p.socket[i])
+	upfu, err := fakeupfu.StartOf(p.socket[i], p.networks...)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.upfu[i] = upfu
 	p.t.Cleanup(upfu.Kill)
+}
+
+// The standby goes on with the blocks of NAT44.
+func TestTakeoverKeepsNAT44Blocks(t *testing.T) {
+	p := newPair(t, natOf(1024, "203.0.113.0/30")...)
+	p.smf = fakesmf.New(t, p.agent[0].Addr())
+	p.smf.Associate()
+	for i := range 10 {
+		u := ue(i)
+		u.NetworkInstance = "ims"
+		p.smf.Established(uint64(100+i), u.Session()...)
+	}
+	want := rulesOf(p.upfu[0].Sessions())
+	for _, s := range want {
+		if !s.NAT.IsValid() {
+			t.Fatal("a session has no block")
+		}
+	}
+	p.await("the standby's upf-u has them", func() bool { return cmp.Equal(rulesOf(p.upfu[1].Sessions()), want) })
+	p.takeOver(p.yield())
+	if diff := cmp.Diff(want, rulesOf(p.upfu[1].Sessions())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := p.agent[1].Tables()[2]; got.Used != 10 {
+		t.Errorf("%d blocks are used after the takeover, want 10", got.Used)
+	}
+	// Whoever comes then has another one.
+	u := ue(10)
+	u.NetworkInstance = "ims"
+	p.smf.To = p.agent[1].Addr()
+	p.smf.Established(200, u.Session()...)
+	blocks := map[nat.Block]bool{}
+	for _, s := range p.upfu[1].Sessions() {
+		blocks[s.NAT] = true
+	}
+	if len(blocks) != 11 {
+		t.Errorf("%d blocks of 11 sessions", len(blocks))
+	}
 }
 
 // takeOver has the standby serve, whose upf-u was filled ahead.

@@ -9,6 +9,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/nat"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -58,6 +59,8 @@ type Session struct {
 	Text   string // redirect URLs
 	// Network is that of N6 in which the UE's addresses are.
 	Network uint16
+	// NAT is the block of NAT44 there, which whoever sends it puts in; invalid: none.
+	NAT nat.Block
 }
 
 // Size is the length of its arrays in octets.

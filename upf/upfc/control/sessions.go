@@ -153,6 +153,9 @@ func (c *client) session(ctx context.Context, args []string) error {
 	return c.print(s, func(w io.Writer) {
 		fmt.Fprintf(w, "SEID\t%s\nCP SEID\t%s\nSMF\t%s\nUE IP address\t%s\nindex in upf-u\t%d\nsince\t%s\n",
 			s.SEID, s.CPSEID, s.Node, ueText(&s.SessionInfo), s.Index, stamp(s.Created))
+		if s.NAT44 != nil {
+			fmt.Fprintf(w, "NAT44 block\t%s ports %s\n", s.NAT44.Address, s.NAT44.Ports)
+		}
 		if len(s.Outbox) > 0 {
 			fmt.Fprintf(w, "reports to acknowledge\t%d\n", len(s.Outbox))
 		}

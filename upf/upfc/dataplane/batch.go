@@ -80,6 +80,7 @@ func (t *Batch) PutSession(index uint32, group uint16, s *compile.Session, blob 
 		NPdr: uint16(len(s.PDRs)), NFar: uint16(len(s.FARs)), NQer: uint16(len(s.QERs)),
 		NUrr: uint16(len(s.URRs)), NBar: uint16(len(s.BARs)), NSdf: uint16(len(s.SDFs)),
 		NSdf6: uint16(len(s.SDF6s)), NRoute: uint16(len(s.Routes)), TextLen: uint16(len(s.Text)),
+		NatAddrBe: abi.AddrBe(s.NAT.Addr), NatPort: s.NAT.Port,
 	}, abi.RecSessionPut, abi.Bytes(s.PDRs), abi.Bytes(s.FARs), abi.Bytes(s.QERs), abi.Bytes(s.URRs),
 		abi.Bytes(s.BARs), abi.Bytes(s.SDFs), abi.Bytes(s.SDF6s), abi.Bytes(s.Routes), []byte(s.Text), blob)
 }

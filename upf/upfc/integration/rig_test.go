@@ -186,8 +186,26 @@ func (r *rig) within(ns string, f func()) {
 // process is upf-u or upf-c.
 type process struct {
 	cmd  *exec.Cmd
-	log  bytes.Buffer
+	log  output
 	done chan struct{}
+}
+
+// output is what a process has written, also while it does.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
 }
 
 func (r *rig) start(name string, args ...string) *process {

@@ -115,6 +115,8 @@ func cellOf(cell *int32) float64 {
 const dnns = "dnn: the Network Instance of the session's PDRs, where the SMF puts the DNN; direction: ul, dl"
 
 const (
+	whichTable = "table: sessions, slot_pairs; where there is NAT44 nat_blocks, with a network instance that has a name nat_blocks:ims"
+
 	which = "interface: n3, n6, n9; network_instance: of N6, where it has a name"
 	rxtx  = which + "; direction: rx, tx"
 )
@@ -168,13 +170,13 @@ var readings = []reading{
 				e(float64(n), path)
 			}
 		}},
-	{Family{"upf_table_entries", gauge, "How full the tables are whose size is configured.", []string{"table"}, "table: sessions, slot_pairs"}, false,
+	{Family{"upf_table_entries", gauge, "How full the tables are whose size is configured.", []string{"table"}, whichTable}, false,
 		func(s *scrape, e emit) {
 			for _, t := range s.tables {
 				e(float64(t.Used), t.Name)
 			}
 		}},
-	{Family{"upf_table_limit", gauge, "How many entries fit the tables.", []string{"table"}, "table: sessions, slot_pairs"}, false,
+	{Family{"upf_table_limit", gauge, "How many entries fit the tables.", []string{"table"}, whichTable}, false,
 		func(s *scrape, e emit) {
 			for _, t := range s.tables {
 				e(float64(t.Limit), t.Name)

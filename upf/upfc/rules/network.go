@@ -63,6 +63,16 @@ func (s *Set) NetworkOf(r *FAR, of func(name string) (uint16, bool)) (uint16, bo
 	return of(s.instanceOfFAR(r))
 }
 
+// LeavesByN6 says whether packets of the session go to the core as they are.
+func (s *Set) LeavesByN6() bool {
+	for _, r := range s.FARs {
+		if r.leavesByN6() {
+			return true
+		}
+	}
+	return false
+}
+
 // network finds the network of N6 that serves a network instance, which the rule has named, or which is missing.
 func (p *planner) network(name string, named bool, ref *pfcp.RuleRef) (uint16, *pfcp.Reject) {
 	network, ok := p.policy.Network(name)

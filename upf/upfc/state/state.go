@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/nat"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
@@ -15,7 +16,7 @@ import (
 // Version is raised whenever the encoding changes, also by a new field. Oldest is the first one that is read: its
 // blobs lack what later versions have (coder.since).
 const (
-	Version = 5
+	Version = 6
 	Oldest  = 4
 )
 
@@ -37,6 +38,7 @@ type Session struct {
 	CSIDs    []rules.CSID           // FQ-CSIDs, by which Session Set Deletion finds it
 	Last     Done
 	Made     Made
+	NAT      nat.Block // of NAT44, where the network instance has it
 }
 
 // Made is the request that established the session. A CP function that does not know whether it was executed,
@@ -134,6 +136,13 @@ func session(c *coder, s *Session) {
 		numbers(c, &s.Made.Created)
 	} else {
 		s.Made = Made{}
+	}
+	if c.since(6) && c.given(s.NAT.IsValid()) {
+		c.addr(&s.NAT.Addr)
+		number(c, &s.NAT.Port)
+		c.refuse(!s.NAT.IsValid())
+	} else {
+		s.NAT = nat.Block{}
 	}
 }
 

@@ -159,21 +159,26 @@ func TestReadingOverAnotherSession(t *testing.T) {
 	}
 }
 
-// What the version before this one left is read, without what it did not have.
-func TestBlobsOfTheVersionBefore(t *testing.T) {
-	b, err := os.ReadFile("testdata/v4-session.blob")
+// What the versions before this one left is read, without what they did not have.
+func TestBlobsOfTheVersionsBefore(t *testing.T) {
+	for version := Oldest; version < Version; version++ {
+		b, err := os.ReadFile(fmt.Sprintf("testdata/v%d-session.blob", version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := nec(), full()
+		if version < 5 {
+			want.Made = Made{}
+		}
+		if err := DecodeSession(b, got, nil); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, exactly, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("version %d (-want +got):\n%s", version, diff)
+		}
+	}
+	b, err := os.ReadFile("testdata/v4-meta.blob")
 	if err != nil {
-		t.Fatal(err)
-	}
-	want, got := nec(), full()
-	want.Made = Made{}
-	if err := DecodeSession(b, got, nil); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, exactly, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if b, err = os.ReadFile("testdata/v4-meta.blob"); err != nil {
 		t.Fatal(err)
 	}
 	meta, err := DecodeMeta(b)

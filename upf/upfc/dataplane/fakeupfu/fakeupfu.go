@@ -22,6 +22,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/nat"
 )
 
 // Session is what a SESSION_PUT installed.
@@ -39,6 +40,13 @@ type Session struct {
 	Group  uint16 // by which its drops are counted
 	// Network of N6 in which the UE's addresses are.
 	Network uint16
+	NAT     nat.Block // of NAT44; invalid: none
+}
+
+// Network is one of N6.
+type Network struct {
+	Name string
+	NAT  nat.Config // without ports: it has no NAT44
 }
 
 // UPFU is one life of the stand-in.
@@ -70,7 +78,7 @@ type UPFU struct {
 	mute       bool
 	ignored    int
 	endpoints  [4]abi.Endpoint
-	networks   []string
+	networks   []Network
 	datagrams  int
 	changed    chan struct{}
 	ready      bool // the upf-c that is connected has stored META
@@ -136,15 +144,25 @@ var tscHz = sync.OnceValue(func() uint64 {
 // Start listens at path, as a upf-u that was just started does.
 func Start(path string) (*UPFU, error) { return start(path, false) }
 
+// StartOf is Start of one whose N6 has these networks.
+func StartOf(path string, networks ...Network) (*UPFU, error) { return start(path, false, networks...) }
+
 // StartWith is Start of one whose N6 has these network instances. Others say nothing of them, and have one for all.
 func StartWith(path string, networks ...string) (*UPFU, error) {
-	return start(path, false, networks...)
+	return start(path, false, named(networks)...)
+}
+
+func named(names []string) (out []Network) {
+	for _, name := range names {
+		out = append(out, Network{Name: name})
+	}
+	return out
 }
 
 // StartSilent is Start with Silence on from the beginning.
 func StartSilent(path string) (*UPFU, error) { return start(path, true) }
 
-func start(path string, silent bool, networks ...string) (*UPFU, error) {
+func start(path string, silent bool, networks ...Network) (*UPFU, error) {
 	fd, err := unix.MemfdCreate("fakeupfu", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -289,8 +307,13 @@ func (u *UPFU) handle(c line, b []byte) error {
 	case abi.OpHello:
 		h := abi.Hello{Endpoint: u.endpoints, BootId: u.boot, ShmSize: uint64(u.layout.size), SessionsMax: u.most, QerSlots: u.layout.pairs * abi.LineSlots, UrrSlots: u.layout.pairs * abi.LineSlots, Sessions: uint32(len(u.sessions))}
 		h.Networks = uint32(len(u.networks))
-		for i, name := range u.networks {
-			copy(h.Network[i].Name[:], name)
+		for i, of := range u.networks {
+			n := &h.Network[i]
+			copy(n.Name[:], of.Name)
+			n.NatPorts, n.NatPrefixes = of.NAT.Ports, uint32(len(of.NAT.Prefixes))
+			for j, p := range of.NAT.Prefixes {
+				n.NatPrefix[j] = abi.NatPrefix{AddrBe: abi.AddrBe(p.Addr()), Len: uint8(p.Bits())}
+			}
 		}
 		return c.greet(message(abi.OpHello, m.Seq, 0, abi.Bytes([]abi.Hello{h})))
 	case abi.OpTransaction:
@@ -552,6 +575,9 @@ func overlap(a, b Session) uint32 {
 			}
 		}
 	}
+	if a.Network == b.Network && a.NAT.IsValid() && a.NAT == b.NAT {
+		return abi.RefusedNat
+	}
 	if a.Network == b.Network && slices.ContainsFunc(a.Routes, func(r abi.Route) bool { return slices.Contains(b.Routes, r) }) {
 		return abi.RefusedUeIp
 	}
@@ -575,6 +601,9 @@ func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	}
 	if s.Group, s.Network = h.Group, h.Network; s.Group >= abi.Groups {
 		return 0, s, syscall.EINVAL
+	}
+	if h.NatAddrBe != 0 {
+		s.NAT = nat.Block{Addr: abi.AddrFromBe(h.NatAddrBe), Port: h.NatPort}
 	}
 	b := r[unsafe.Sizeof(h):]
 	ok := true

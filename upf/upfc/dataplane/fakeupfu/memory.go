@@ -34,7 +34,7 @@ type Memory struct {
 // InMemory is a upf-u that was just started.
 func InMemory(o Options) *Memory {
 	u := born(o.Boot, o.Sessions, o.Pairs)
-	u.networks = o.Networks
+	u.networks = named(o.Networks)
 	start := o.Now()
 	u.hz, u.clock = uint64(time.Second), func() uint64 { return uint64(o.Now().Sub(start)) }
 	octets := make([]uint64, u.layout.size/8) // aligned as the tables want it
