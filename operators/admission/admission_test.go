@@ -295,6 +295,15 @@ func TestNetworkInstances(t *testing.T) {
 			u := o.(*api.UPFInstance)
 			u.Spec.NetworkInstances = append(u.Spec.NetworkInstances, inVLAN("lab", 9, "10.9.0.2/24"))
 		}, wants{warning: "this replaces upf-0"}},
+		"NAT44 with the addresses of a pool": {two, func(o client.Object) {
+			o.(*api.UPFInstance).Spec.NetworkInstances[0].NAT44 = &api.NAT44{Addresses: []api.CIDR{"10.45.7.0/24"}, PortsPerUE: 1024}
+		}, wants{refusal: "Slice second: pool 10.45.0.0/16 of DNN ims overlaps networkInstances[ims].nat44.addresses 10.45.7.0/24 of UPFInstance upf"}},
+		"NAT44 with those of its own link": {two, func(o client.Object) {
+			o.(*api.UPFInstance).Spec.NetworkInstances[0].NAT44 = &api.NAT44{Addresses: []api.CIDR{"10.7.0.16/28"}, PortsPerUE: 1024}
+		}, wants{refusal: "networkInstances[ims].nat44: 10.7.0.16/28 is in the UPF's own subnet 10.7.0.0/24"}},
+		"NAT44 comes": {two, func(o client.Object) {
+			o.(*api.UPFInstance).Spec.NetworkInstances[0].NAT44 = &api.NAT44{Addresses: []api.CIDR{"203.0.113.0/28"}, PortsPerUE: 1024}
+		}, wants{warning: "this replaces upf-0"}},
 		"one at another UPFInstance goes": {other, func(o client.Object) { o.(*api.UPFInstance).Spec.NetworkInstances = nil },
 			wants{refusal: "Slice fourth: UPFInstance other has no network instance office for DNN internet: add it to spec.networkInstances there"}},
 	} {

@@ -103,6 +103,7 @@ func newUnitScope(upf *api.UPFInstance, number int) *unitScope {
 	if specs.Parts(upf) > 1 {
 		u.status.N3Endpoints, u.status.N6Address = specs.UnitN3Endpoints(upf, number), specs.UnitN6Address(upf, number)
 		u.status.NetworkInstances = specs.UnitNetworks(upf, number)
+		u.status.NAT44Addresses = specs.UnitNAT44Addresses(upf, upf.Spec.N6.NAT44, number)
 	}
 	return u
 }

@@ -33,6 +33,9 @@ func AddressProblem(upf *api.UPFInstance, others []api.UPFInstance) *Problem {
 		if upf.Spec.External != nil || o.Spec.External != nil {
 			continue
 		}
+		if problem := natOverlap(upf, o); problem != nil {
+			return problem
+		}
 		for _, mine := range n6Addresses(upf) {
 			for _, taken := range n6Addresses(o) {
 				if mine.on == taken.on && overlap(mine.cidr, taken.cidr) {

@@ -139,7 +139,7 @@ func UnitNetworks(upf *api.UPFInstance, unit int) []api.UnitNetworkInstance {
 	var out []api.UnitNetworkInstance
 	for i := range upf.Spec.NetworkInstances {
 		n := &upf.Spec.NetworkInstances[i]
-		out = append(out, api.UnitNetworkInstance{Name: string(n.Name), Addresses: UnitNetworkAddresses(n, unit)})
+		out = append(out, api.UnitNetworkInstance{Name: string(n.Name), Addresses: UnitNetworkAddresses(n, unit), NAT44Addresses: UnitNAT44Addresses(upf, n.NAT44, unit)})
 	}
 	return out
 }
@@ -157,7 +157,7 @@ func networksOf(upf *api.UPFInstance, n6 upfuInterface, unit int) []upfuInterfac
 			if own {
 				in = interfaceOf(upf, networkInterface(i))
 			}
-			in.NetworkInstance = string(n.Name)
+			in.NetworkInstance, in.NAT44 = string(n.Name), natOf(upf, n.NAT44, unit)
 			for _, a := range UnitNetworkAddresses(n, unit) {
 				if isIPv6(a) {
 					in.Address6 = a
@@ -178,7 +178,7 @@ func networksOf(upf *api.UPFInstance, n6 upfuInterface, unit int) []upfuInterfac
 	return out
 }
 
-// NetworksProblem says what of spec.networkInstances UPF-U would not take.
+// NetworksProblem says what of spec.networkInstances, and of NAT44, UPF-U would not take.
 func NetworksProblem(upf *api.UPFInstance) *Problem {
 	shared := map[int32]string{}
 	if len(upf.Spec.NetworkInstances) > 0 {
@@ -204,7 +204,7 @@ func NetworksProblem(upf *api.UPFInstance) *Problem {
 			return fail("%s", problem)
 		}
 	}
-	return nil
+	return natProblem(upf)
 }
 
 // sharedProblem judges a network instance on the interface of n6.

@@ -156,6 +156,7 @@ func takenBefore(slice *api.Slice, others []api.Slice, upf *api.UPFInstance, upf
 	if upf.Spec.External != nil {
 		return append(out, externalClaims(upf)...)
 	}
+	out = append(out, natClaims(upf)...)
 	subnet := func(cidr, what string, in network) {
 		if p, err := netip.ParsePrefix(cidr); err == nil {
 			out = append(out, claim{p.Masked(), fmt.Sprintf("%s %s of UPFInstance %s", what, p.Masked(), upf.Name), in})

@@ -34,18 +34,19 @@ type upfuConfig struct {
 }
 
 type upfuInterface struct {
-	NetworkInstance string  `json:"network_instance,omitempty"`
-	Driver          string  `json:"driver,omitempty"`
-	Device          string  `json:"device,omitempty"`
-	Resource        string  `json:"resource,omitempty"`
-	Addresses       string  `json:"addresses,omitempty"`
-	Address         string  `json:"address,omitempty"`
-	Address6        string  `json:"address6,omitempty"`
-	PrefixLength    int     `json:"prefix_length,omitempty"`
-	Gateway         routers `json:"gateway,omitempty"`
-	Gateway6        routers `json:"gateway6,omitempty"`
-	MTU             int32   `json:"mtu"`
-	VLAN            int32   `json:"vlan,omitempty"`
+	NetworkInstance string   `json:"network_instance,omitempty"`
+	Driver          string   `json:"driver,omitempty"`
+	Device          string   `json:"device,omitempty"`
+	Resource        string   `json:"resource,omitempty"`
+	Addresses       string   `json:"addresses,omitempty"`
+	Address         string   `json:"address,omitempty"`
+	Address6        string   `json:"address6,omitempty"`
+	PrefixLength    int      `json:"prefix_length,omitempty"`
+	Gateway         routers  `json:"gateway,omitempty"`
+	Gateway6        routers  `json:"gateway6,omitempty"`
+	MTU             int32    `json:"mtu"`
+	VLAN            int32    `json:"vlan,omitempty"`
+	NAT44           *upfuNAT `json:"nat44,omitempty"`
 }
 
 // routers are gateways of one IP version. One is written as it always was, so that no unit restarts for it.
@@ -228,6 +229,7 @@ func upfSpecHash(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address str
 		for _, n := range UnitNetworks(upf, unit) {
 			addresses = append(addresses, n.Addresses...)
 		}
+		addresses = append(addresses, unitNATAddresses(upf, unit)...)
 	}
 	return Hash(struct {
 		Spec      json.RawMessage
@@ -254,6 +256,7 @@ func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
 	n3.Gateway = routersOf(spec.N3.Gateway, spec.N3.SecondGateway)
 	n6 := interfaceOf(upf, InterfaceN6)
 	n6.Address, n6.Gateway = UnitN6Address(upf, unit), routersOf(&spec.N6.Gateway, spec.N6.SecondGateway)
+	n6.NAT44 = natOf(upf, spec.N6.NAT44, unit)
 	amount := hugepageAmount(upf)
 	c := upfuConfig{
 		Memory:     amount.Value() >> 20,

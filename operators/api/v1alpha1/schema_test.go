@@ -322,6 +322,17 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"one with a gateway elsewhere":              {`spec:`, "spec:\n  networkInstances: [{name: ims, vlan: 7, addresses: [10.7.0.2/24], gateways: [10.7.0.1, 10.8.0.1]}]", `networkInstances[ims].gateways has one that is in no subnet of addresses`},
 				"one with a gateway of no IP version":       {`spec:`, "spec:\n  networkInstances: [{name: ims, vlan: 7, addresses: [10.7.0.2/24], gateways: [10.7.0.1, 10.7.0.3, \"fe80::1\", \"fd00:7::1\"]}]", `networkInstances[ims].gateways has one that is in no subnet of addresses`},
 				"one that is its own gateway":               {`spec:`, "spec:\n  networkInstances: [{name: ims, vlan: 7, addresses: [10.7.0.2/24], gateways: [10.7.0.1, 10.7.0.2]}]", `networkInstances[ims].gateways has an address of the UPF itself`},
+				"NAT44 without addresses":                   {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: []}", `at least 1 items`},
+				"NAT44 of IPv6":                             {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: [\"2001:db8::/64\"]}", `nat44.addresses: "2001:db8::/64" is none of a /16 to a /32 of IPv4 addresses`},
+				"NAT44 of half the world":                   {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: [11.0.0.0/8]}", `"11.0.0.0/8" is none of a /16 to a /32`},
+				"NAT44 of what nobody routes":               {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: [127.0.0.0/24]}", `"127.0.0.0/24" is this network, loopback`},
+				"NAT44 addresses twice":                     {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: [203.0.113.0/28, 203.0.113.8/32]}", `nat44.addresses overlap each other`},
+				"NAT44 with ports that are no power of two": {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: [203.0.113.0/28], portsPerUE: 1000}", `portsPerUE`},
+				"NAT44 that forgets UDP":                    {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: [203.0.113.0/28], timeouts: {udp: 30s}}", `nat44.timeouts.udp must be a duration from 2m (RFC 4787 REQ-5) to 24h`},
+				"NAT44 that forgets connections":            {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: [203.0.113.0/28], timeouts: {tcpEstablished: 2h}}", `nat44.timeouts.tcpEstablished must be a duration from 2h4m (RFC 5382 REQ-5)`},
+				"NAT44 that forgets handshakes":             {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: [203.0.113.0/28], timeouts: {tcpTransitory: 30s}}", `nat44.timeouts.tcpTransitory must be a duration from 4m`},
+				"NAT44 that forgets pings":                  {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    nat44: {addresses: [203.0.113.0/28], timeouts: {icmp: 30s}}", `nat44.timeouts.icmp must be a duration from 1m`},
+				"NAT44 without IPv4":                        {`spec:`, "spec:\n  networkInstances: [{name: ims, vlan: 7, addresses: [\"fd00::2/64\"], nat44: {addresses: [203.0.113.0/28]}}]", `networkInstances[ims].nat44 needs an IPv4 address of the UPF`},
 				"a predefined rule of one direction":        {`spec:`, "spec:\n  predefinedRules: [{name: video, filters: [{remote: 203.0.113.0/24, direction: Uplink}]}]", `predefinedRules[video] has a filter of one direction`},
 				"a predefined rule without filters":         {`spec:`, "spec:\n  predefinedRules: [{name: video, filters: []}]", `at least 1 items`},
 				"a predefined rule without a name":          {`spec:`, "spec:\n  predefinedRules: [{name: \"\", filters: [{}]}]", `predefinedRules[0].name`},
@@ -604,6 +615,34 @@ func TestSchemaTakesNetworkInstances(t *testing.T) {
 	// What was written before there were network instances means what it meant.
 	if spec := kind.parse(t, validUPF)["spec"].(map[string]any); spec["networkInstances"] != nil {
 		t.Errorf("a specification without network instances was given some: %v", spec)
+	}
+}
+
+func TestSchemaTakesNAT44(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_upfinstances.yaml")
+	nat := strings.Replace(validUPF, "gateway: 172.30.6.1", "gateway: 172.30.6.1\n    nat44: {addresses: [203.0.113.0/28, 198.51.100.7/32]}", 1)
+	var list strings.Builder
+	for i := range 15 {
+		var blocks []string
+		for j := range 8 {
+			blocks = append(blocks, fmt.Sprintf("192.%d.%d.0/24", i+1, j))
+		}
+		fmt.Fprintf(&list, "\n  - {name: n%d, vlan: %d, addresses: [10.7.0.2/24], nat44: {addresses: [%s], portsPerUE: 64, timeouts: {udp: 2m}}}", i, i+1, strings.Join(blocks, ", "))
+	}
+	full := strings.Replace(nat, "spec:", "spec:\n  networkInstances:"+list.String(), 1)
+	if got := kind.errors(t, full, full); got != "" {
+		t.Errorf("refused: %s", got)
+	}
+	spec := kind.parse(t, nat)["spec"].(map[string]any)
+	want := map[string]any{
+		"addresses": []any{"203.0.113.0/28", "198.51.100.7/32"}, "portsPerUE": int64(1024), "mappings": int64(262144),
+		"timeouts": map[string]any{"tcpEstablished": "2h4m", "tcpTransitory": "4m", "udp": "5m", "icmp": "1m"},
+	}
+	if got := spec["n6"].(map[string]any)["nat44"]; !reflect.DeepEqual(got, want) {
+		t.Errorf("NAT44 defaults to %v, want %v", got, want)
+	}
+	if n6 := kind.parse(t, validUPF)["spec"].(map[string]any)["n6"].(map[string]any); n6["nat44"] != nil {
+		t.Errorf("a specification without NAT44 was given one: %v", n6)
 	}
 }
 

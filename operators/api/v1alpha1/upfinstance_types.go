@@ -475,6 +475,56 @@ type N6Spec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4094
 	VLAN *int32 `json:"vlan,omitempty"`
+	// nat44 lets UEs share public IPv4 addresses. When left out, packets leave with the UEs' own addresses.
+	// +optional
+	NAT44 *NAT44 `json:"nat44,omitempty"`
+}
+
+// NAT44 hides the IPv4 addresses of UEs behind public ones: each PDU session has a block of ports of one, as long as it lasts (RFC 6888).
+// IPv6 is not touched.
+type NAT44 struct {
+	// addresses that are shared: each must be routed to the UPF's address in this network, as UE pools are, and lie outside of its subnet. With several
+	// units they are cut into equal parts; status.unitStatuses says which unit has which.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || (cidr(self).ip().family() == 4 && cidr(self).prefixLength() >= 16)",messageExpression="'nat44.addresses: \"' + self + '\" is none of a /16 to a /32 of IPv4 addresses: write for example 203.0.113.0/28'"
+	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3'].all(r, !cidr(r).containsCIDR(self) && !cidr(self).containsCIDR(r))",messageExpression="'nat44.addresses: \"' + self + '\" is this network, loopback, link-local, multicast or reserved (RFC 6890): write addresses that the data network routes, for example 203.0.113.0/28'"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !isCIDR(a) || self.exists_one(b, isCIDR(b) && (cidr(a).containsCIDR(b) || cidr(b).containsCIDR(a))))",message="nat44.addresses overlap each other: write each address once"
+	// +listType=atomic
+	Addresses []CIDR `json:"addresses"`
+	// portsPerUE is how many ports a PDU session has, for each of TCP, UDP and ICMP: a power of two. Ports below 1024 are nobody's, so that 1024 of them
+	// let 63 PDU sessions share an address.
+	// +kubebuilder:default=1024
+	// +kubebuilder:validation:Enum=64;128;256;512;1024;2048;4096;8192;16384;32768
+	PortsPerUE int32 `json:"portsPerUE,omitempty"`
+	// mappings that a unit has room for, of all its UEs in this network: 56 bytes of hugepages each. Network instances share the sum of theirs.
+	// +kubebuilder:default=262144
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=16777216
+	Mappings int32 `json:"mappings,omitempty"`
+	// timeouts of mappings without packets.
+	// +kubebuilder:default={}
+	Timeouts NAT44Timeouts `json:"timeouts,omitempty"`
+}
+
+// NAT44Timeouts say how long a mapping lives without packets, in whole seconds. The least of each is what its RFC allows.
+type NAT44Timeouts struct {
+	// tcpEstablished is of a TCP connection in which both sides have sent since the last SYN, FIN or RST (RFC 5382 REQ-5).
+	// +kubebuilder:default="2h4m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('2h4m') && duration(self) <= duration('168h')",message="nat44.timeouts.tcpEstablished must be a duration from 2h4m (RFC 5382 REQ-5) to 168h"
+	TCPEstablished metav1.Duration `json:"tcpEstablished,omitempty"`
+	// tcpTransitory is of one that is being opened or closed (RFC 5382 REQ-5).
+	// +kubebuilder:default="4m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('4m') && duration(self) <= duration('24h')",message="nat44.timeouts.tcpTransitory must be a duration from 4m (RFC 5382 REQ-5) to 24h"
+	TCPTransitory metav1.Duration `json:"tcpTransitory,omitempty"`
+	// udp, from the UE's last packet on (RFC 4787 REQ-5).
+	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('2m') && duration(self) <= duration('24h')",message="nat44.timeouts.udp must be a duration from 2m (RFC 4787 REQ-5) to 24h"
+	UDP metav1.Duration `json:"udp,omitempty"`
+	// icmp queries, from the UE's last one on (RFC 5508 REQ-2).
+	// +kubebuilder:default="1m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('24h')",message="nat44.timeouts.icmp must be a duration from 1m (RFC 5508 REQ-2) to 24h"
+	ICMP metav1.Duration `json:"icmp,omitempty"`
 }
 
 // NetworkInstance is one network of N6 beside n6: an interface of its own, or a VLAN of n6's.
@@ -482,6 +532,7 @@ type N6Spec struct {
 // +kubebuilder:validation:XValidation:rule="has(self.attachment) || has(self.vlan)",messageExpression="'networkInstances[' + self.name + '] has neither attachment nor vlan: write the vlan that tells its frames on the interface of n6, or the attachment of an interface of its own'"
 // +kubebuilder:validation:XValidation:rule="!has(self.gateways) || self.gateways.all(g, !isIP(g) || self.addresses.exists(a, !isCIDR(a) || cidr(a).containsIP(g) || (cidr(a).ip().family() == 6 && ip(g).family() == 6 && ip(g).isLinkLocalUnicast())))",messageExpression="'networkInstances[' + self.name + '].gateways has one that is in no subnet of addresses: write the addresses of the routers there'"
 // +kubebuilder:validation:XValidation:rule="!has(self.gateways) || self.gateways.all(g, !isIP(g) || !self.addresses.exists(a, isCIDR(a) && cidr(a).ip() == ip(g)))",messageExpression="'networkInstances[' + self.name + '].gateways has an address of the UPF itself: write that of the router'"
+// +kubebuilder:validation:XValidation:rule="!has(self.nat44) || self.addresses.exists(a, !isCIDR(a) || cidr(a).ip().family() == 4)",messageExpression="'networkInstances[' + self.name + '].nat44 needs an IPv4 address of the UPF: add one to addresses'"
 type NetworkInstance struct {
 	// name of the network instance (TS 29.244 8.2.4), as data networks of Slices name it: that of a DNN, or any other.
 	Name DNN `json:"name"`
@@ -524,6 +575,9 @@ type NetworkInstance struct {
 	// +kubebuilder:validation:Minimum=1280
 	// +kubebuilder:validation:Maximum=9600
 	MTU *int32 `json:"mtu,omitempty"`
+	// nat44 lets UEs share public IPv4 addresses. When left out, packets leave with the UEs' own addresses.
+	// +optional
+	NAT44 *NAT44 `json:"nat44,omitempty"`
 }
 
 // PredefinedGate says what becomes of the packets of a predefined rule.
@@ -651,6 +705,11 @@ type UnitStatus struct {
 	// n6Address is its address on N6: routes to its part of the UE pools lead there.
 	// +optional
 	N6Address string `json:"n6Address,omitempty"`
+	// nat44Addresses is its part of spec.n6.nat44.addresses: routes to them lead to n6Address.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	NAT44Addresses []string `json:"nat44Addresses,omitempty"`
 	// networkInstances are its addresses in those of spec.networkInstances: routes to its part of the UE pools of their data
 	// networks lead there.
 	// +optional
@@ -694,6 +753,10 @@ type UnitNetworkInstance struct {
 	// addresses of the unit.
 	// +listType=atomic
 	Addresses []string `json:"addresses"`
+	// nat44Addresses is its part of nat44.addresses: routes to them lead to its address.
+	// +optional
+	// +listType=atomic
+	NAT44Addresses []string `json:"nat44Addresses,omitempty"`
 }
 
 // UnitStandby says how the standby of a unit is.

@@ -38,7 +38,7 @@ func found(path, text string) (names []string) {
 func TestPage(t *testing.T) {
 	conformance.Page{
 		File: "../../../docs/upf/conformance.md", Tree: "../..", Find: found,
-		Clause: regexp.MustCompile(`^(\d+\.\d+ )?\d+(\.\d+[A-Z]?)*$`),
+		Clause: regexp.MustCompile(`^(\d+\.\d+ )?\d+(\.\d+[A-Z]?)*$|^RFC \d+ REQ-\d+$`),
 		Names:  regexp.MustCompile(`^(Test|Fuzz|Benchmark)\w+(/.+)?$|^test_\w+/\w+$|^\w+\.py/test_\w+$|^fuzz_\w+\.c$`),
 		Beside: "–", Rows: 80, Tests: 100,
 	}.Check(t)
