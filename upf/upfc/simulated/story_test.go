@@ -16,7 +16,9 @@ import (
 	"github.com/wmnsk/go-pfcp/message"
 
 	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
 	"core5g.dev/core5g/upf/upfc/extension"
+	"core5g.dev/core5g/upf/upfc/nat"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 )
 
@@ -40,6 +42,7 @@ type story struct {
 	restored bool // it has told the UPF that it is done
 	told     int  // answers to requests for a session
 	restores int
+	nat      bool // the UPF has NAT44
 }
 
 // moving is a datagram under way; from is not valid when it is the UPF's.
@@ -79,7 +82,12 @@ uePools: [{networkInstance: internet, range: 10.60.0.0/27}]
 	}
 	c.State.File = ""
 	s := &story{t: t, chance: rand.New(rand.NewPCG(seed, 2)), now: begin, asked: map[uint32]ask{}, sessions: map[uint64]*kept{}}
+	var nat44 []fakeupfu.Network
+	if s.nat = seed%2 != 0; s.nat { // a block more than there are addresses
+		nat44 = []fakeupfu.Network{{Name: "internet", NAT: nat.Config{Ports: 2048, Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/32")}}}}
+	}
 	s.upf = New(Options{
+		NAT44:  nat44,
 		Config: c, Start: begin, Chance: rand.New(rand.NewPCG(seed, 3)),
 		Send: func(_ netip.AddrPort, b []byte) { s.travel(netip.AddrPort{}, b) },
 		Fate: func() Fate {
@@ -402,6 +410,20 @@ func (s *story) list() map[uint64]uint64 {
 	return found
 }
 
+// checkBlocks: each session has a block of NAT44 of its own, and upf-c counts no other one.
+func (s *story) checkBlocks() {
+	blocks := map[nat.Block]bool{}
+	for index, session := range s.upf.UPFU().Sessions() {
+		if blocks[session.NAT] || !session.NAT.IsValid() {
+			s.t.Errorf("session %d has block %v", index, session.NAT)
+		}
+		blocks[session.NAT] = true
+	}
+	if used := s.upf.UPFC().Tables()[2].Used; used != uint64(len(blocks)) {
+		s.t.Errorf("upf-c counts %d blocks, %d sessions have one", used, len(blocks))
+	}
+}
+
 // Whatever happens, the CP function and the UPF agree in the end: what was established and not deleted is there, under
 // the SEIDs, F-TEIDs and addresses that were told, and nothing is in two hands.
 func TestStories(t *testing.T) {
@@ -470,6 +492,9 @@ func TestStories(t *testing.T) {
 			}
 			if n := len(s.upf.UPFU().Sessions()); n != len(want) {
 				t.Errorf("upf-u has %d sessions, want %d", n, len(want))
+			}
+			if s.nat {
+				s.checkBlocks()
 			}
 			lives, restores, told = lives+s.life, restores+s.restores, told+s.told
 			s.upf.KillUPFC()

@@ -15,6 +15,7 @@ type Options struct {
 	Sessions uint32           // that it can hold, at most SessionsMax
 	Pairs    uint32           // of slots
 	Networks []string         // instances of its N6; nil: one for all
+	Of       []Network        // them with their NAT44; nil: Networks
 	Boot     uint64           // its boot id, another one for each life
 	Now      func() time.Time // stamps packets
 	// Takes: every transaction is taken, and nothing is kept of it. It is for measuring what upf-c does.
@@ -34,7 +35,9 @@ type Memory struct {
 // InMemory is a upf-u that was just started.
 func InMemory(o Options) *Memory {
 	u := born(o.Boot, o.Sessions, o.Pairs)
-	u.networks = named(o.Networks)
+	if u.networks = named(o.Networks); o.Of != nil {
+		u.networks = o.Of
+	}
 	start := o.Now()
 	u.hz, u.clock = uint64(time.Second), func() uint64 { return uint64(o.Now().Sub(start)) }
 	octets := make([]uint64, u.layout.size/8) // aligned as the tables want it
