@@ -79,19 +79,34 @@ func (r *Runner) asked(at record.Attachment, g *record.GNB, reduction uint8) {
 	r.rememberGNB(at, &is)
 }
 
+// unanswered says whether a gNB says nothing to a message that it is to have heard.
+func unanswered(e procedure.Send) bool {
+	switch e.Message.(type) {
+	case *n2.OverloadStart, *n2.OverloadStop, *n2.AMFStatusIndication:
+		return true
+	}
+	return false
+}
+
 // unheard: a gNB that takes nothing for the moment has not heard what it was asked, or told of the AMF's status. It hears it with a look.
 func (r *Runner) unheard(e procedure.Send) {
 	g := r.gnb(e.To)
-	if g == nil {
+	if g == nil || !unanswered(e) {
 		return
 	}
-	switch e.Message.(type) {
-	case *n2.OverloadStart, *n2.OverloadStop:
+	if _, told := e.Message.(*n2.AMFStatusIndication); !told {
 		r.asked(e.To, g, record.UnsureReduction)
-	case *n2.AMFStatusIndication:
-		unsure := *g // others read it
-		unsure.Told = 0
-		r.rememberGNB(e.To, &unsure)
+		return
+	}
+	unsure := *g // others read it
+	unsure.Told = 0
+	r.rememberGNB(e.To, &unsure)
+}
+
+// doubt whether gNBs of a terminator have heard what they were told a moment ago: that they have not may have been lost with the connection to it.
+func (r *Runner) doubt(terminator string) {
+	for _, e := range r.sends.takeAll(terminator, unanswered) {
+		r.unheard(e)
 	}
 }
 

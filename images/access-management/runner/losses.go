@@ -107,9 +107,10 @@ func (r *Runner) readNotes(cursor string) {
 }
 
 // TerminatorHeard: World.Association may say otherwise than before of a terminator's associations: it has listed them, or that life of it is over. "" means
-// all terminators.
+// all terminators. What it was given for gNBs before they may not have heard.
 func (r *Runner) TerminatorHeard(terminator string) {
 	r.once(func() {
+		r.doubt(terminator)
 		for _, a := range sortedAssociations(r.associations) {
 			if terminator == "" || a.terminator == terminator {
 				r.lookAt(a)

@@ -119,6 +119,17 @@ func TestOverloadIsTold(t *testing.T) {
 			wants(t, n, c.then)
 		}
 	})
+	t.Run("and that is lost with the connection to its terminator: it is told when that is there again", func(t *testing.T) {
+		n, h := begin(t, 1, 8)
+		n.phone.full, n.deaf = true, true
+		looks(n, 1)
+		n.phone.full, n.deaf = false, false
+		looks(n, 1)
+		wants(t, n)
+		h.do(func() { h.runner.TerminatorHeard(termName) })
+		looks(n, 1)
+		wants(t, n, 50)
+	})
 	t.Run("a gNB that sets itself up anew has forgotten it, and hears it with the next look", func(t *testing.T) {
 		n, _ := begin(t, 1, 8)
 		looks(n, 1)

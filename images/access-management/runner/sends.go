@@ -46,6 +46,17 @@ func (s *sends) take(number uint64) (e procedure.Send, is bool) {
 	return e, true
 }
 
+// takeAll that went to a terminator and are such, once.
+func (s *sends) takeAll(terminator string, such func(procedure.Send) bool) (out []procedure.Send) {
+	for n := range s.list {
+		if e := s.list[n].Send; e.To.Terminator == terminator && such(e) {
+			s.list[n] = sent{}
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // forget those that nobody will say anything of. Messages are most of what a worker would keep in memory otherwise.
 func (s *sends) forget(now time.Time) {
 	n := 0

@@ -68,8 +68,8 @@ type network struct {
 	reads int
 	// gaveUp: those of tokens up to that one wait no more.
 	gaveUp procedure.Token
-	// cut: what is posted is lost.
-	cut bool
+	// cut: what is posted is lost. deaf: so is what the terminator says.
+	cut, deaf bool
 	// strangers of each shard, at most; 0: as configured where nothing is said.
 	strangers int
 	// step is called before anything leaves a holder, and before it writes.
@@ -465,7 +465,7 @@ func (w n2World) Tell(worker uint64, f link.Frame) {
 		w.nodes[f.Association] = g
 		return
 	}
-	if h := w.holders[worker]; h != nil {
+	if h := w.holders[worker]; h != nil && !w.deaf {
 		h.do(func() { h.runner.Took(termName, f) })
 	}
 }
