@@ -549,8 +549,8 @@ read_nat_addresses(struct reader *r, const char *key, const yaml_node_t *list, v
 	for (const yaml_node_item_t *item = list->data.sequence.items.start;
 		item < list->data.sequence.items.top; item++) {
 		const yaml_node_t *node = yaml_document_get_node(r->document, *item);
-		uint32_t address;
-		uint8_t len;
+		uint32_t address = 0;
+		uint8_t len = 0;
 		struct prefix prefix = {&address, &len, true, "203.0.113.0/28"};
 
 		if (nat->prefixes == UPF_NAT_PREFIXES)
