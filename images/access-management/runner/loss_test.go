@@ -645,6 +645,17 @@ func TestAStoreThatHasForgotten(t *testing.T) {
 	}
 }
 
+// Nor where it has forgotten twice within seconds, and with the second time what was skipped for the first.
+func TestWhatIsSkippedTwice(t *testing.T) {
+	const epoch = 1_800_000_009_019
+	for later := uint64(32); later < 8000; later++ {
+		a, b := skipOf(epoch), skipOf(epoch+later)
+		if max(a, b)-min(a, b) < lostNumbers || min(a, b) < lostNumbers {
+			t.Fatalf("%d numbers are skipped, and %d %d ms later", a, b, later)
+		}
+	}
+}
+
 // Nor is a UE told anything by its gNB that was away meanwhile, and is back with it: the next COUNT may have been used.
 func TestAStoreThatHasForgottenAndAGNBThatIsBack(t *testing.T) {
 	const again = gnbAt + 1

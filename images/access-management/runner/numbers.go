@@ -32,14 +32,14 @@ type sequence struct {
 const (
 	blockSize = 1024
 	// lostNumbers are more than a shard gives in the seconds that a store may lose.
-	lostNumbers = 1 << 16
+	lostNumbers = 1 << 14
 	// enough numbers for one event: of its UE's and a stranger's attachment, and of a handover's target.
 	enough = 4
 )
 
-// skipOf an epoch, which is in ms: a store that loses writes again before a second has gone has lost what was skipped, too, so that who comes next skips
-// otherwise.
-func skipOf(epoch uint64) uint64 { return lostNumbers * (1 + epoch>>7&63) }
+// skipOf an epoch, which is in ms: a store that loses writes again before some seconds have gone has lost what was skipped, too, so that who comes next, 32 ms later or
+// up to 8 s, skips otherwise.
+func skipOf(epoch uint64) uint64 { return lostNumbers * (1 + epoch>>5&255) }
 
 func (s *sequence) left() (sum uint64) {
 	for _, b := range s.blocks {
