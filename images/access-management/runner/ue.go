@@ -63,8 +63,8 @@ type queued struct {
 	lost func(error)
 	// octets of the message that the event was; nil: it was none.
 	octets []byte
-	// answer: the runner has asked for it. lossHeard: the UE has heard before it that its access network is lost.
-	answer, lossHeard bool
+	// answer: the runner has asked for it.
+	answer bool
 	// op is done in the event's place, when nothing is being written; or it hears why the UE cannot be looked at.
 	op func(error)
 }
@@ -427,11 +427,6 @@ func (r *Runner) pump(u *ue) {
 func (r *Runner) handle(u *ue, q queued) {
 	if _, first := q.Event.(procedure.Initial); first && u.key != "" && u.state.Record == nil { // it was here, and has ended
 		r.stranger(q)
-		return
-	}
-	if losses := r.lostBefore(u, q); len(losses) > 0 {
-		q.lossHeard = true
-		u.queue = append(append(losses, q), u.queue...)
 		return
 	}
 	d, timed := q.Event.(procedure.Due)
