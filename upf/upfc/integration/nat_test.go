@@ -36,9 +36,11 @@ interfaces:
 		fakesmf.WantCause(t, r.smf.Modify(seid, ue.GNB(gnbTEID+ue.TEID, gnbAddr)).Cause, ie.CauseRequestAccepted)
 		seids = append(seids, seid)
 	}
-	records := func(what string, want int) {
+	records := func(what string, want int) { // what a process has written is here a moment later
 		t.Helper()
-		if n := strings.Count(r.upfc.log.String(), `"NAT44 block `+what+`"`); n != want {
+		count := func() int { return strings.Count(r.upfc.log.String(), `"NAT44 block `+what+`"`) }
+		r.await(time.Minute, "records of blocks that are "+what, func() bool { return count() >= want })
+		if n := count(); n != want {
 			t.Errorf("%d records of blocks that are %s, want %d", n, what, want)
 		}
 	}
