@@ -55,7 +55,7 @@ func main() {
 		{needed: true, Step: runner.Step{Name: "make up", Command: []string{"make", "up"}, Limit: 15 * time.Minute}},
 		{needed: true, Step: runner.Step{Name: "make up, a second time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
 		// Operating waits for alerts most of the time: linters have the CPU that nobody else wants.
-		{beside: true, tests: true, Step: runner.Step{Name: "lint", Command: []string{"chrt", "--idle", "0", "hack/lint.sh"}, Env: []string{"CORE5G_TOOLS=required"}}},
+		{beside: true, tests: true, Step: runner.Step{Name: "lint", Command: []string{"chrt", "--idle", "0", "hack/lint.sh"}, Env: []string{"CORE5G_TOOLS=required"}, Limit: 45 * time.Minute}},
 		{tests: true, Step: runner.Step{Name: "operate", Command: []string{"make", "e2e-operate"}, Why: "Prometheus beside the core, every panel of every dashboard, alerts fired and cleared"}},
 		{tests: true, Step: runner.Step{Name: "upgrade and rollback", Command: []string{"make", "e2e-upgrade"}, Why: "builds the previous release, once: some minutes"}},
 		{tests: true, Step: runner.Step{Name: "suites on the cluster", Command: []string{"make", "e2e"}, Why: "attach, slices, isolation, healing, uninstall"}},
