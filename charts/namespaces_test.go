@@ -130,14 +130,7 @@ func TestEnvtestWatchedNamespaces(t *testing.T) {
 		}
 	}
 	forbidden := &refusals{}
-	scheme, err := controllers.Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err := client.New(env.Config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := userOf(t, env.Config)
 	// The API server learns of rights a moment after they are written. Until then it forbids what they allow.
 	until(t, "the operator's rights are known", func(context.Context) error {
 		for _, at := range watched {
@@ -299,14 +292,7 @@ func TestEnvtestEverywhere(t *testing.T) {
 			t.Errorf("the operator has %q, want %s", flags, want)
 		}
 	}
-	scheme, err := controllers.Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err := client.New(env.Config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := userOf(t, env.Config)
 	until(t, "the operator's rights are known", func(context.Context) error {
 		if !may(t, user, namespace, "core5g-operator", "", "list", "core5g.dev", "core5gs", "") ||
 			!may(t, user, namespace, "core5g-operator", "", "list", "", "nodes", "") ||

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
-	"core5g.dev/core5g/operators/controllers"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -38,14 +37,7 @@ func TestEnvtestRestoredConflict(t *testing.T) {
 	}
 	port := freePort(t)
 	installOperator(t, admin, rendered, port)
-	scheme, err := controllers.Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err := client.New(env.Config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := userOf(t, env.Config)
 
 	// Nobody is asked while no operator runs. A Slice's age is told in seconds.
 	elder, younger := sliceManifest("z-elder", "010203", "10.45.0.0/16"), sliceManifest("a-younger", "112233", "10.45.128.0/17")

@@ -168,14 +168,7 @@ func TestEnvtestWebhook(t *testing.T) {
 	warned := &told{}
 	userConfig := rest.CopyConfig(env.Config)
 	userConfig.WarningHandlerWithContext = warned
-	scheme, err := controllers.Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err := client.New(userConfig, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := userOf(t, userConfig)
 	for _, manifest := range []string{coreManifest, upfManifest("upf", "172.30.3.16/28", "172.30.6.2/24"), sliceManifest("first", "010203", "10.45.0.0/16")} {
 		if err := put(ctx, user, manifest); err != nil {
 			t.Fatalf("with no operator: %v", err)
@@ -524,4 +517,18 @@ func TestWebhookRights(t *testing.T) {
 		return
 	}
 	t.Errorf("no ClusterRole %s in %s", webhookConfiguration, filepath.Base(chart))
+}
+
+// userOf an API server, as config says.
+func userOf(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	scheme, err := controllers.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
 )
@@ -21,21 +20,7 @@ const (
 // TestApart takes a release apart under traffic, as the chart's README says: its operator is handed to one of all namespaces, in a release of its own, and taken back. The core is the same
 // object throughout; functions are replaced once each way, because they get other accounts.
 func TestApart(t *testing.T) {
-	if os.Getenv("CORE5G_APART") == "" {
-		t.Skip("needs a cluster: make e2e-apart")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 18*time.Minute)
-	t.Cleanup(cancel)
-	k, err := cluster.Open(ctx)
-	check(t, err)
-	u := upgrade{k}
-	t.Cleanup(func() {
-		if t.Failed() {
-			u.explain(t)
-		}
-	})
-	u.ready(t, ctx)
-	u.attached(t, ctx)
+	u, ctx := alone(t, "CORE5G_APART", "e2e-apart")
 	before := u.identity(t, ctx)
 	chart := []string{"upgrade", cluster.Release, "charts/core5g", "--reset-then-reuse-values", "--wait", "--timeout", "4m"}
 
@@ -67,7 +52,7 @@ func TestApart(t *testing.T) {
 	})
 	u.stays(t, ctx, before)
 	u.followed(t, ctx, "[]")
-	_, err = u.Run(ctx, "delete", "namespace", operatorNamespace, "--wait", "--timeout=120s")
+	_, err := u.Run(ctx, "delete", "namespace", operatorNamespace, "--wait", "--timeout=120s")
 	check(t, err)
 	_, err = u.Run(ctx, "annotate", "core5g/core5g", "upfinstance/upf", "helm.sh/resource-policy-")
 	check(t, err)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,21 +15,7 @@ import (
 // TestRestore backs the core up as docs/upgrade.md says, empties the namespace, and puts everything back: the phone registers, and whoever knew an address finds
 // the same there. The gNB is not part of a core, and is switched off meanwhile.
 func TestRestore(t *testing.T) {
-	if os.Getenv("CORE5G_RESTORE") == "" {
-		t.Skip("needs a cluster: make e2e-restore")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 18*time.Minute)
-	t.Cleanup(cancel)
-	k, err := cluster.Open(ctx)
-	check(t, err)
-	u := upgrade{k}
-	t.Cleanup(func() {
-		if t.Failed() {
-			u.explain(t)
-		}
-	})
-	u.ready(t, ctx)
-	u.attached(t, ctx)
+	u, ctx := alone(t, "CORE5G_RESTORE", "e2e-restore")
 	values := filepath.Join(t.TempDir(), "values.yaml")
 	said, err := u.HelmRun(ctx, "get", "values", cluster.Release, "-o", "yaml")
 	check(t, err)

@@ -42,6 +42,27 @@ type upgrade struct {
 	*cluster.Cluster
 }
 
+// alone is the core of a story by itself, which a variable asks for, and a target of make: it is ready, and its phone is attached.
+func alone(t *testing.T, variable, target string) (upgrade, context.Context) {
+	t.Helper()
+	if os.Getenv(variable) == "" {
+		t.Skip("needs a cluster: make " + target)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 18*time.Minute)
+	t.Cleanup(cancel)
+	k, err := cluster.Open(ctx)
+	check(t, err)
+	u := upgrade{k}
+	t.Cleanup(func() {
+		if t.Failed() {
+			u.explain(t)
+		}
+	})
+	u.ready(t, ctx)
+	u.attached(t, ctx)
+	return u, ctx
+}
+
 // TestUpgrade is one story: each step starts where the one before it ended.
 func TestUpgrade(t *testing.T) {
 	if os.Getenv("CORE5G_UPGRADE") == "" {
