@@ -39,12 +39,21 @@ func onEachTransport(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
+// impatient gives an association up when a second packet of it is unanswered, which takes 0.3 s: a machine that pauses for as long
+// ends it. Tests that are not of giving up leave it to the transport.
+var impatient = &AssocInfo{AsocMaxRxt: 1}
+
 func listen(t *testing.T, port int) *SCTPListener {
+	t.Helper()
+	return listenWith(t, port, nil)
+}
+
+func listenWith(t *testing.T, port int, patience *AssocInfo) *SCTPListener {
 	t.Helper()
 	cfg := &SocketConfig{
 		InitMsg:   InitMsg{NumOstreams: 3, MaxInstreams: 5, MaxAttempts: 2, MaxInitTimeout: 2},
 		RtoInfo:   &RtoInfo{SrtoInitial: 500, SrtoMax: 1500, StroMin: 100},
-		AssocInfo: &AssocInfo{AsocMaxRxt: 1},
+		AssocInfo: patience,
 	}
 	l, err := cfg.Listen("sctp", &SCTPAddr{IPAddrs: loopback, Port: port})
 	if err != nil {
@@ -69,8 +78,12 @@ func accept(t *testing.T, l *SCTPListener) *SCTPConn {
 
 func dial(t *testing.T, laddr *SCTPAddr, l *SCTPListener) *SCTPConn {
 	t.Helper()
-	cfg := &SocketConfig{AssocInfo: &AssocInfo{AsocMaxRxt: 1}}
-	c, err := cfg.Dial("sctp", laddr, l.Addr().(*SCTPAddr))
+	return dialWith(t, laddr, l, nil)
+}
+
+func dialWith(t *testing.T, laddr *SCTPAddr, l *SCTPListener, patience *AssocInfo) *SCTPConn {
+	t.Helper()
+	c, err := (&SocketConfig{AssocInfo: patience}).Dial("sctp", laddr, l.Addr().(*SCTPAddr))
 	if err != nil {
 		t.Fatalf("dial: %v", err)
 	}
@@ -83,8 +96,13 @@ func dial(t *testing.T, laddr *SCTPAddr, l *SCTPListener) *SCTPConn {
 
 func pair(t *testing.T) (client, server *SCTPConn) {
 	t.Helper()
-	l := listen(t, 0)
-	client = dial(t, nil, l)
+	return pairWith(t, nil)
+}
+
+func pairWith(t *testing.T, patience *AssocInfo) (client, server *SCTPConn) {
+	t.Helper()
+	l := listenWith(t, 0, patience)
+	client = dialWith(t, nil, l, patience)
 	return client, accept(t, l)
 }
 

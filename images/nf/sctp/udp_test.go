@@ -79,14 +79,14 @@ func TestForgedPacketsTakeNoAssociationAway(t *testing.T) {
 
 func TestSilentPeerIsGivenUpWithinSeconds(t *testing.T) {
 	t.Setenv(TransportEnv, "udp")
-	client, server := pair(t)
+	client, server := pairWith(t, impatient)
 	vanish(client)
 	start := time.Now()
 	want := fmt.Sprintf("state %d", SCTP_COMM_LOST)
 	if seen := readEnd(t, server, time.Minute); len(seen) != 1 || seen[0] != want {
 		t.Errorf("saw %v, want %q", seen, want)
 	}
-	// listen asks for one unanswered heartbeat; by itself an association stands ten, that is 21 s.
+	// The listener asks for one unanswered heartbeat; by itself an association stands ten, that is 21 s.
 	if took := time.Since(start); took > 8*heartbeatInterval {
 		t.Errorf("took %v", took)
 	}
@@ -94,7 +94,7 @@ func TestSilentPeerIsGivenUpWithinSeconds(t *testing.T) {
 
 func TestIdleAssociationLivesOnHeartbeats(t *testing.T) {
 	t.Setenv(TransportEnv, "udp")
-	client, server := pair(t)
+	client, server := pairWith(t, impatient)
 	<-time.After(3 * heartbeatInterval)
 	if _, err := client.Write([]byte("awake")); err != nil {
 		t.Fatalf("write: %v", err)
