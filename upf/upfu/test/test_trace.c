@@ -280,12 +280,14 @@ a_packet_that_waits_for_its_rate_is_followed_on(void **state)
 	struct rig *rig;
 
 	(void)state;
-	config.qer = (struct config_qer){
-		.burst_ms = 1, .queue_ms = 100, .queue_packets = 8, .queue_packets_per_session = 8};
+	config.qer = (struct config_qer){.burst_ms = 1,
+		.queue_ms = 1000,
+		.queue_packets = 8,
+		.queue_packets_per_session = 8};
 	rig = rig_create_with(&config, 1, true);
 	rules_usual(&s, 1, RIG_UE, TEID);
 	s.qer[0].flags = UPF_QER_MBR;
-	s.qer[0].mbr_dl = 100000;
+	s.qer[0].mbr_dl = 3000; // a packet takes a third of a second
 	rules_install(rig, &s);
 	send_down(rig);
 	rig_poll(rig);
