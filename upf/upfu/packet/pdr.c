@@ -66,6 +66,19 @@ find_in_table(const struct part *part, const struct pkt *p, const struct finding
 	return &part->pdr[i != TSS_NONE ? i : part->n_pdr];
 }
 
+// Of a PDR with pdr_urr_flags() or PDR_URR_LIST.
+static __attribute__((noinline)) void
+prefetch_of_urrs(const struct worker *w, const struct pdr *pdr)
+{
+	if ((pdr->urr_flags & PDR_URR_LIST) != 0) {
+		rte_prefetch0(pdr_more(pdr_part(pdr), pdr));
+		return;
+	}
+	// Both slots' times are in one line, as their counters are.
+	if (((pdr->urr_flags | pdr->urr_flags >> PDR_URR_BITS) & UPF_URR_TIMED) != 0)
+		rte_prefetch0(&w->slots.times[shm_slot(pdr->urr_at[0])]);
+}
+
 static inline void
 prefetch_slots(struct worker *w, const struct pdr *pdr)
 {
@@ -74,6 +87,8 @@ prefetch_slots(struct worker *w, const struct pdr *pdr)
 		rte_prefetch0(shm_at(&w->slots, pdr->qer_at[0]));
 	if (pdr->n_urr != 0)
 		rte_prefetch0(shm_at(&w->slots, pdr->urr_at[0]));
+	if (unlikely(pdr->urr_flags != 0))
+		prefetch_of_urrs(w, pdr);
 }
 
 // An IPv6 packet of a UE that does not leave the link: Router and Neighbour Solicitation, multicast.
@@ -180,7 +195,7 @@ pdr_prepare(struct worker *w, struct pkt *p, bool uplink)
 }
 
 // The PDR is known and its lines are here.
-static int
+static inline __attribute__((always_inline)) int
 pdr_settle(struct worker *w, struct pkt *p)
 {
 	prefetch_slots(w, p->pdr);

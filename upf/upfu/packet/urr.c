@@ -54,25 +54,55 @@ count_list(struct worker *w, struct pkt *p, const struct pdr_urr *urr, unsigned 
 	return PKT_NEXT;
 }
 
+// The URRs of a PDR that measure before QoS enforcement, or those that do not, whatever they have to say.
+static __attribute__((noinline)) int
+urr_think(struct worker *w, struct pkt *p, uint8_t before)
+{
+	struct pdr_urr inlined[PDR_INLINE_URRS];
+	bool stopped = false;
+	int verdict = count_list(w, p, urr_list_of(p, inlined), p->pdr->n_urr, before, &stopped);
+
+	// Behind QoS enforcement the FAR for quota action has not been asked yet.
+	return stopped && before == 0 && verdict == PKT_NEXT ? far_apply(w, p) : verdict;
+}
+
+// The same of URRs in the PDR, which mostly have nothing to say.
+static inline __attribute__((always_inline)) int
+count_inlined(struct worker *w, struct pkt *p, uint8_t before)
+{
+	const struct pdr *pdr = p->pdr;
+	struct upf_urr_counter *c[PDR_INLINE_URRS] = {0};
+
+	for (unsigned i = 0; i < pdr->n_urr; i++) {
+		if ((pdr_urr_flags(pdr, i) & UPF_URR_BEFORE_QOS) != before)
+			continue;
+		c[i] = shm_at(&w->slots, pdr->urr_at[i]);
+		if (unlikely(urr_is_to_look(c[i], p->ip_len)))
+			return urr_think(w, p, before);
+	}
+	for (unsigned i = 0; i < pdr->n_urr; i++) {
+		if (c[i] == NULL)
+			continue;
+		urr_add(c[i], p->ip_len);
+		if ((pdr_urr_flags(pdr, i) & UPF_URR_TIMED) != 0)
+			urr_times(w, shm_slot(pdr->urr_at[i]));
+	}
+	return PKT_NEXT;
+}
+
 int
 urr_before_qos(struct worker *w, struct pkt *p)
 {
-	struct pdr_urr inlined[PDR_INLINE_URRS];
-	bool stopped = false;
-
-	return count_list(
-		w, p, urr_list_of(p, inlined), p->pdr->n_urr, UPF_URR_BEFORE_QOS, &stopped);
+	return (p->pdr->urr_flags & PDR_URR_LIST) != 0 ? urr_think(w, p, UPF_URR_BEFORE_QOS)
+						       : count_inlined(w, p, UPF_URR_BEFORE_QOS);
 }
 
+// Of URRs of which some have flags, or something to say.
 static __attribute__((noinline)) int
-urr_think(struct worker *w, struct pkt *p)
+urr_count_any(struct worker *w, struct pkt *p)
 {
-	struct pdr_urr inlined[PDR_INLINE_URRS];
-	bool stopped = false;
-	int verdict = count_list(w, p, urr_list_of(p, inlined), p->pdr->n_urr, 0, &stopped);
-
-	// The FAR for quota action has not been asked yet.
-	return stopped && verdict == PKT_NEXT ? far_apply(w, p) : verdict;
+	return (p->pdr->urr_flags & PDR_URR_LIST) != 0 ? urr_think(w, p, 0)
+						       : count_inlined(w, p, 0);
 }
 
 static int
@@ -80,14 +110,14 @@ urr_count(struct worker *w, struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
 	struct upf_urr_counter *c[PDR_INLINE_URRS] = {0};
-	bool think = pdr->n_urr > PDR_INLINE_URRS || pdr->urr_flags != 0;
+	bool any = pdr->urr_flags != 0;
 
-	for (unsigned i = 0; i < pdr->n_urr && !think; i++) {
+	for (unsigned i = 0; i < pdr->n_urr && !any; i++) {
 		c[i] = shm_at(&w->slots, pdr->urr_at[i]);
-		think = urr_is_to_look(c[i], p->ip_len);
+		any = urr_is_to_look(c[i], p->ip_len);
 	}
-	if (unlikely(think))
-		return urr_think(w, p);
+	if (unlikely(any))
+		return urr_count_any(w, p);
 	for (unsigned i = 0; i < pdr->n_urr; i++)
 		urr_add(c[i], p->ip_len);
 	return PKT_NEXT;

@@ -61,10 +61,11 @@ urr_list_of(const struct pkt *p, struct pdr_urr inlined[PDR_INLINE_URRS])
 {
 	const struct pdr *pdr = p->pdr;
 
-	if (pdr->more != 0 && pdr_more(p->part, pdr)->urr != 0)
+	if ((pdr->urr_flags & PDR_URR_LIST) != 0)
 		return part_at(p->part, pdr_more(p->part, pdr)->urr);
 	for (unsigned i = 0; i < PDR_INLINE_URRS; i++)
-		inlined[i] = (struct pdr_urr){.slot = shm_slot(pdr->urr_at[i])};
+		inlined[i] = (struct pdr_urr){
+			.slot = shm_slot(pdr->urr_at[i]), .flags = pdr_urr_flags(pdr, i)};
 	return inlined;
 }
 

@@ -620,6 +620,7 @@ compile_pdr(struct layout *l, const struct upf_pdr *from)
 	struct pdr_qer qer[UPF_PDR_QERS] = {0};
 	struct pdr_urr urr[UPF_PDR_URRS] = {0};
 	bool long_qers = false, long_urrs = from->n_urr > PDR_INLINE_URRS;
+	uint8_t any = 0;
 
 	if ((from->flags & UPF_PDR_TEID) != 0)
 		config_gtpu_key(l->context->config, (from->flags & UPF_PDR_N3_IPV6) != 0,
@@ -652,14 +653,18 @@ compile_pdr(struct layout *l, const struct upf_pdr *from)
 		const struct upf_urr *u = &l->r->urr[from->urr[i]];
 
 		urr[i] = (struct pdr_urr){.slot = u->slot, .flags = u->flags};
-		pdr.urr_flags |= u->flags;
+		any |= u->flags;
 		if (u->quota_far != UPF_NONE16)
 			urr[i].quota_pdr = compile_quota_pdr(l, &pdr, &l->r->far[u->quota_far]);
-		long_urrs |= u->flags != 0 || u->quota_far != UPF_NONE16;
-		if (i < PDR_INLINE_URRS)
+		long_urrs |= u->quota_far != UPF_NONE16;
+		if (i < PDR_INLINE_URRS) {
 			pdr.urr_at[i] = shm_urr_place(u->slot, pdr.direction);
+			pdr.urr_flags |= (uint8_t)(u->flags << i * PDR_URR_BITS);
+		}
 	}
-	if ((pdr.urr_flags & UPF_URR_BEFORE_QOS) != 0)
+	if (long_urrs)
+		pdr.urr_flags = PDR_URR_LIST;
+	if ((any & UPF_URR_BEFORE_QOS) != 0)
 		pdr.flags |= PDR_BEFORE_QOS;
 	compile_more(l, from, &pdr, qer, urr, long_qers, long_urrs);
 	return pdr;

@@ -114,7 +114,7 @@ struct pdr {
 	uint8_t mark;      // PDR_RQI, PDR_PPI, PDR_RELAYS, PDR_SECOND_GATEWAY, PDR_NAT
 	uint8_t ppi;
 	uint8_t bar;       // index of the part's BARs, UINT8_MAX: none
-	uint8_t urr_flags; // UPF_URR_* of any of its URRs
+	uint8_t urr_flags; // pdr_urr_flags(), or PDR_URR_LIST
 	uint8_t copy;      // not a PDR: where a copy goes
 	uint32_t more;     // offset of struct pdr_more, 0: none
 	uint16_t sdf_first, sdf_count;
@@ -125,6 +125,20 @@ struct pdr {
 };
 static_assert(offsetof(struct pdr, cost) == 32, "the first line of a part");
 static_assert(sizeof(struct pdr) == 96, "with the part's head two cache lines");
+
+#define PDR_URR_LIST 0x80u // its URRs are more than PDR_INLINE_URRS, or a quota leads to a FAR: more->urr
+#define PDR_URR_BITS 4u
+#define PDR_URR_FLAGS 0x07u
+static_assert(((UPF_URR_BEFORE_QOS | UPF_URR_TIMED) & ~PDR_URR_FLAGS) == 0 &&
+		PDR_INLINE_URRS * PDR_URR_BITS <= 8,
+	"pdr_urr_flags");
+
+// UPF_URR_* of a URR in the PDR.
+static inline uint8_t
+pdr_urr_flags(const struct pdr *pdr, unsigned i)
+{
+	return pdr->urr_flags >> i * PDR_URR_BITS & PDR_URR_FLAGS;
+}
 
 // Which of two gateways its packets go by.
 static inline unsigned

@@ -367,6 +367,38 @@ times_of_traffic_are_kept(void **state)
 	rig_free(rig);
 }
 
+// Each of a PDR's URRs is measured its own way, the second one too.
+static void
+each_urr_is_measured_its_own_way(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	const struct upf_urr_times *times = rig->shm.slots.times;
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_GATE_UL_CLOSED;
+	s.n_urr = 2;
+	s.urr[1] = (struct upf_urr){.urr_id = 2,
+		.slot = 5,
+		.quota_far = UPF_NONE16,
+		.flags = UPF_URR_BEFORE_QOS | UPF_URR_TIMED};
+	s.pdr[0].n_urr = s.pdr[1].n_urr = 2;
+	s.pdr[0].urr[1] = s.pdr[1].urr[1] = 1;
+	rules_install(rig, &s);
+	send_up(rig);
+	send_down(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_GATE_CLOSED), 1);
+	assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, 0);
+	assert_int_equal(rig_urr(rig, 5, UPF_UL)->packets, 1);
+	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 1);
+	assert_int_equal(rig_urr(rig, 5, UPF_DL)->packets, 1);
+	assert_int_equal(times[1].first_ms, 0);
+	assert_int_not_equal(times[5].first_ms, 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 // What the session's former URR in this slot had armed is nothing to the next one.
 static void
 slot_of_another_urr_is_unarmed(void **state)
@@ -831,6 +863,7 @@ test_urr(void)
 		cmocka_unit_test(quota_may_lead_to_another_far),
 		cmocka_unit_test(measured_before_qos_enforcement),
 		cmocka_unit_test(times_of_traffic_are_kept),
+		cmocka_unit_test(each_urr_is_measured_its_own_way),
 		cmocka_unit_test(slot_of_another_urr_is_unarmed),
 		cmocka_unit_test(all_urrs_of_a_pdr_count),
 		cmocka_unit_test(dropped_packets_are_not_counted),
