@@ -421,7 +421,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	if u.refuse != 0 {
 		return 0, refusal{errno: u.refuse}
 	}
-	sessions, arms := maps.Clone(u.sessions), maps.Clone(u.arms)
+	sessions, arms := journal[Session]{all: u.sessions}, journal[abi.UrrArm]{all: u.arms}
 	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
 	var armed []uint32
 	stored, restoring := false, u.restoring // META
@@ -471,7 +471,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 			n++
 			return nil
 		}
-		no = one(recType, r, sessions, arms, &meta, &markers)
+		no = one(recType, r, &sessions, &arms, &meta, &markers)
 		if no.errno != 0 {
 			return no
 		}
@@ -485,6 +485,8 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		return nil
 	})
 	if err != nil || n != records {
+		sessions.undo()
+		arms.undo()
 		if no.errno == 0 {
 			no.errno = syscall.EBADMSG
 		}
@@ -492,9 +494,9 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	}
 	u.granted, u.puts = granted, puts
 	u.ready, u.restoring, u.deleted = u.ready || stored, restoring, deleted
-	u.sessions, u.arms, u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = sessions, arms, meta, markers, echoes, dropped, order
+	u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = meta, markers, echoes, dropped, order
 	if u.atGrant == nil && granted.UntilNs != 0 {
-		u.atGrant = &AtGrant{Sessions: maps.Clone(sessions), Arms: maps.Clone(arms), Puts: puts, Meta: slices.Clone(meta), Datagrams: u.datagrams + 1}
+		u.atGrant = &AtGrant{Sessions: maps.Clone(u.sessions), Arms: maps.Clone(u.arms), Puts: puts, Meta: slices.Clone(meta), Datagrams: u.datagrams + 1}
 	}
 	for _, slot := range armed {
 		delete(u.fired, slot)
@@ -503,16 +505,47 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	return 0, no
 }
 
-func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]abi.UrrArm, meta *[]byte, markers *[]abi.EndMarker) refusal {
+// journal is a map and what has to be done to have it as it was, the last change first.
+type journal[V any] struct {
+	all  map[uint32]V
+	back []func()
+}
+
+func (j *journal[V]) keep(k uint32) {
+	if v, ok := j.all[k]; ok {
+		j.back = append(j.back, func() { j.all[k] = v })
+	} else {
+		j.back = append(j.back, func() { delete(j.all, k) })
+	}
+}
+
+func (j *journal[V]) set(k uint32, v V) {
+	j.keep(k)
+	j.all[k] = v
+}
+
+func (j *journal[V]) remove(k uint32) {
+	j.keep(k)
+	delete(j.all, k)
+}
+
+func (j *journal[V]) undo() {
+	for _, f := range slices.Backward(j.back) {
+		f()
+	}
+}
+
+func one(recType uint16, r []byte, sessions *journal[Session], arms *journal[abi.UrrArm], meta *[]byte, markers *[]abi.EndMarker) refusal {
 	switch recType {
 	case abi.RecSessionPut:
 		index, s, errno := readPut(r)
 		if errno != 0 {
 			return refusal{errno: errno}
 		}
-		if len(sessions) < 1024 { // a scan of more is too dear for a stand-in
+		// A scan of more is too dear for a stand-in, and one of a session that is found as before finds nothing new.
+		if before, ok := sessions.all[index]; len(sessions.all) < 1024 && !(ok && foundAs(before, s)) {
 			var no refusal
-			for other, o := range sessions { // of several holders the first one, whatever the map's order
+			for other, o := range sessions.all { // of several holders the first one, whatever the map's order
 				if what := overlap(o, s); other != index && what != 0 && (no.errno == 0 || other < no.holder) {
 					no = refusal{syscall.EEXIST, what, other}
 				}
@@ -521,35 +554,35 @@ func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]
 				return no
 			}
 		}
-		sessions[index] = s
+		sessions.set(index, s)
 	case abi.RecSessionDel, abi.RecSessionState, abi.RecMeta:
 		index, blob, err := dataplane.Blob(r)
 		if err != nil {
 			return refusal{errno: syscall.EBADMSG}
 		}
 		blob = slices.Clone(blob)
-		s, known := sessions[index]
+		s, known := sessions.all[index]
 		switch {
 		case recType == abi.RecMeta:
 			*meta = blob
 		case !known:
 			return refusal{errno: syscall.ENOENT}
 		case recType == abi.RecSessionDel:
-			delete(sessions, index)
+			sessions.remove(index)
 		default:
 			s.Blob = blob
-			sessions[index] = s
+			sessions.set(index, s)
 		}
 	case abi.RecUrrArm:
 		a, err := abi.Read[abi.UrrArm](r)
 		if err != nil {
 			return refusal{errno: syscall.EBADMSG}
 		}
-		owner, ok := sessions[a.Session]
+		owner, ok := sessions.all[a.Session]
 		if !ok || !slices.ContainsFunc(owner.URRs, func(u abi.Urr) bool { return u.Slot == a.Slot }) {
 			return refusal{errno: syscall.EINVAL}
 		}
-		arms[a.Slot] = a
+		arms.set(a.Slot, a)
 	case abi.RecEndMarker:
 		m, err := abi.Read[abi.EndMarker](r)
 		if err != nil {
@@ -560,6 +593,13 @@ func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]
 		return refusal{errno: syscall.EINVAL}
 	}
 	return refusal{}
+}
+
+// foundAs says whether packets of both are found by the same keys.
+func foundAs(a, b Session) bool {
+	return a.Network == b.Network && a.NAT == b.NAT && slices.Equal(a.Routes, b.Routes) && slices.EqualFunc(a.PDRs, b.PDRs, func(p, q abi.Pdr) bool {
+		return p.Flags == q.Flags && p.SourceInterface == q.SourceInterface && p.N3Addr == q.N3Addr && p.Teid == q.Teid && p.UeAddrBe == q.UeAddrBe && p.UePrefix == q.UePrefix
+	})
 }
 
 // overlap says what two sessions both have.
