@@ -94,3 +94,12 @@ func SUPI(text string) string {
 	}
 	return text
 }
+
+// CutSession is SUPI and PDU session identity of what people write, SUPI/ID: the SUPI may have a / as well.
+func CutSession(name string) (supi, id string, is bool) {
+	n := strings.LastIndexByte(name, '/')
+	if n < 0 {
+		return "", "", false
+	}
+	return name[:n], name[n+1:], name[:n] != "" && name[n+1:] != ""
+}

@@ -117,7 +117,8 @@ type storyRules struct {
 
 // session shows one in full.
 func (p *Plugin) session(ctx context.Context, args []string) error {
-	if supi, id, named := strings.Cut(args[0], "/"); !named || supi == "" || id == "" {
+	slash := strings.LastIndexByte(args[0], '/') // a network specific identifier may have one, too
+	if slash < 1 || slash == len(args[0])-1 {
 		return &usageError{fmt.Sprintf("session: write SUPI/ID, for example imsi-208930000000001/1, instead of %q", args[0])}
 	}
 	if err := p.checkOutput(); err != nil {
@@ -133,7 +134,7 @@ func (p *Plugin) session(ctx context.Context, args []string) error {
 	answer, err := p.askOne(ctx, sessionManagement, "session", args[0])
 	switch {
 	case errors.Is(err, errNothing):
-		return fmt.Errorf("there is no PDU session %s in namespace %s: `kubectl core5g sessions -supi %s` lists the UE's", args[0], p.Namespace, args[0][:strings.Index(args[0], "/")])
+		return fmt.Errorf("there is no PDU session %s in namespace %s: `kubectl core5g sessions -supi %s` lists the UE's", args[0], p.Namespace, args[0][:slash])
 	case err != nil:
 		return err
 	}

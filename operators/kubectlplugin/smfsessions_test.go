@@ -228,4 +228,6 @@ paging         failed  2026-01-01 12:00:00  1.5s
 		t.Errorf("exit status %d for a session that is not there, want 1", got)
 	}
 	x.says(t, "there is no PDU session imsi-208930000000001/2", "sessions -supi imsi-208930000000001")
+	x.run(t, "session nai-a/b@example.com/2")
+	x.says(t, "there is no PDU session nai-a/b@example.com/2", "sessions -supi nai-a/b@example.com`")
 }

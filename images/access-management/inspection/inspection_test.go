@@ -300,6 +300,14 @@ func TestCommands(t *testing.T) {
 	if out, err := run("ue imsi-208930000000001"); err != nil || !strings.Contains(out, `"integrity": "NIA2"`) {
 		t.Errorf("one UE: %s, %v", out, err)
 	}
+	other := ue(9, 1, 1, false)
+	other.SUPI = "nai-a/b%2F?@example.com" // a path escapes it
+	r.keep(other)
+	for _, line := range []string{"ue " + other.SUPI, "ues -supi " + other.SUPI} {
+		if out, err := run(line); err != nil || !strings.Contains(out, other.SUPI) {
+			t.Errorf("%s: %s, %v", line, out, err)
+		}
+	}
 	for line, want := range map[string]string{
 		"ue imsi-1": "there is no such UE", "ue": "write a SUPI", "ues -limit 0": "limit", "ues -state asleep": "write connected or idle", "ues more": "unexpected",
 	} {

@@ -54,7 +54,7 @@ func (s *server) registerContexts() {
 				return sbi.Answer{}, err
 			}
 			body, err := write(created)
-			return s.made(req, contexts+"/"+ue, body), err
+			return s.made(req, pathOf(ue), body), err
 		}
 	}
 	release := func(do func(context.Context, string, *ReleaseContext) error) func(*http.Request, string) (sbi.Answer, error) {

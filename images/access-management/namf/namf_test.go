@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -359,6 +360,48 @@ func TestTheSMFsTransfers(t *testing.T) {
 	}
 }
 
+// A network access identifier may have letters that mean something else in a path (TS 23.003 28.7.2, RFC 7542 2.2).
+const odd = "nai-a/b//../%2F?c#d+e=&é@example.com"
+
+func TestUEsWhoseNamesPathsEscape(t *testing.T) {
+	s := &scripted{message: &Transferred{consumer.Reaching, "42"}, transferred: &TransferredContext{UE: whole}, created: &CreatedContext{UE: whole}}
+	root, calls := serve(t, router(s, Options{}))
+	client, at := NewClient(calls), AMF{Instance: "i"}
+	for operation, do := range map[string]func() (resource string, err error){
+		"N1N2MessageTransfer": func() (string, error) {
+			got, err := consumer.NewClient(calls).Transfer(t.Context(), consumer.AMF{}, &consumer.Transfer{SUPI: odd, SessionID: 1, N1: octets})
+			return got.URI, err
+		},
+		"UEContextTransfer": func() (string, error) {
+			_, err := client.TransferContext(t.Context(), at, odd, &TransferContext{Reason: "MOBI_REG", Access: "3GPP_ACCESS"})
+			return "", err
+		},
+		"CreateUEContext": func() (string, error) {
+			_, made, err := client.CreateContext(t.Context(), at, odd, &CreateContext{UE: whole, Target: target, Source: N2{Kind: "SRC_TO_TAR_CONTAINER", Content: octets}, NotifyURI: HandoverURI(root, "7"), ServingNetwork: &plmn,
+				Sessions: []SessionN2{{SessionID: 1, N2: N2{Kind: "HANDOVER_REQUIRED", Content: octets}, SNSSAI: slice}},
+			})
+			return made.URI, err
+		},
+	} {
+		s.named = ""
+		resource, err := do()
+		if err != nil || s.named != odd {
+			t.Errorf("%s: of %q, %v", operation, s.named, err)
+		}
+		if resource == "" {
+			continue
+		}
+		u, err := url.Parse(resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(u.EscapedPath(), contexts+"/"), "/")
+		if got, err := url.PathUnescape(name); got != odd || err != nil || !strings.HasPrefix(resource, root) {
+			t.Errorf("%s: the resource %s is of %q, %v", operation, resource, got, err)
+		}
+	}
+}
+
 // What the AMF tells is read where it is taken: by the SMF, the LMF, other AMFs.
 func TestNotifications(t *testing.T) {
 	var kept *http.Request
@@ -604,6 +647,10 @@ func TestCallbacks(t *testing.T) {
 			uri: func(root string) string { return SessionURI(root, "7", 5) }, content: `{"statusInfo":{"resourceStatus":"RELEASED","cause":"REL_DUE_TO_REACTIVATION"}}`,
 			named: "7/5", want: consumer.Released("REL_DUE_TO_REACTIVATION"), status: 204,
 		},
+		"of a UE with the longest name": {
+			uri: func(root string) string { return PolicyURI(root, strings.Repeat("f", mostID)) + "/update" }, content: `{"resourceUri":"x","rfsp":3}`,
+			named: strings.Repeat("f", mostID), want: npcf.Decision{RFSP: 3}, status: 204,
+		},
 		"of a UE that is not here": {
 			uri: func(root string) string { return SessionURI(root, "7", 5) }, content: `{"statusInfo":{"resourceStatus":"RELEASED"}}`, err: &Refused{Cause: ContextNotFound},
 			named: "7/5", want: consumer.Released(""), status: 404, text: "CONTEXT_NOT_FOUND",
@@ -652,7 +699,8 @@ func TestCallbacks(t *testing.T) {
 func TestNamesOfUEs(t *testing.T) {
 	for name, want := range map[string]bool{
 		supi: true, "nai-a@b": true, "5g-guti-20893cafe0000000001": true, "imei-1": true, "imeisv-1": true, "cid-x": true,
-		"imsi-": false, "nobody": false, "imsi-" + strings.Repeat("1", 300): false, "imsi-1%2F2": false, "imsi-1%00": false,
+		"imsi-": false, "nobody": false, "imsi-" + strings.Repeat("1", 300): false, "imsi-1%00": false,
+		"nai-a%2Fb%20c": false, "nai-a%2Fb%3Fc%23d@e": true, "nai-%ff": false,
 	} {
 		s := &scripted{domain: &DomainSelection{}}
 		root, _ := serve(t, router(s, Options{}))

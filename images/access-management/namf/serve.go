@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/nf/ts29571"
 )
 
 // The services, as the NRF knows them.
@@ -106,10 +107,8 @@ var ueKinds = []string{"imsi-", "nai-", "gli-", "gci-", "imei-", "imeisv-", "5g-
 // ueOf is the UE in the path.
 func ueOf(req *http.Request) (string, error) {
 	ue := req.PathValue("ue")
-	for _, kind := range ueKinds {
-		if rest, ok := strings.CutPrefix(ue, kind); ok && rest != "" && len(ue) <= 256 && !strings.ContainsAny(rest, "/ \x00\r\n") {
-			return ue, nil
-		}
+	if _, ok := ts29571.CutKind(ue, ueKinds...); ok {
+		return ue, nil
 	}
 	return "", &Refused{Cause: ContextNotFound, Detail: "no UE can have this name: write imsi-..., 5g-guti-..., imei-..."}
 }
@@ -122,9 +121,12 @@ func idOf(req *http.Request, name string, none Cause) (string, error) {
 	return "", &Refused{Cause: none, Detail: "nothing can have this identifier"}
 }
 
+// mostID is the longest: a SUPI in hexadecimal digits, and what is told apart behind it.
+const mostID = 640
+
 // isID reports whether a text needs no escapes in a path (RFC 3986 2.3).
 func isID(text string) bool {
-	return text != "" && len(text) <= 128 && text != "." && text != ".." &&
+	return text != "" && len(text) <= mostID && text != "." && text != ".." &&
 		strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~") == ""
 }
 

@@ -144,7 +144,7 @@ func (s *server) registerSubscriptions() {
 			return sbi.Answer{}, err
 		}
 		id, err := h.SubscribeMessages(req.Context(), ue, &m)
-		return s.made(req, contexts+"/"+ue+"/n1-n2-messages/subscriptions/"+id, map[string]string{"n1n2NotifySubscriptionId": id}), err
+		return s.made(req, pathOf(ue)+"/n1-n2-messages/subscriptions/"+id, map[string]string{"n1n2NotifySubscriptionId": id}), err
 	})
 	add("N1N2MessageUnSubscribe", "DELETE "+contexts+"/{ue}/n1-n2-messages/subscriptions/{id}", func(req *http.Request) (sbi.Answer, error) {
 		ue, err := ueOf(req)

@@ -164,5 +164,5 @@ func (s *server) registerMessages() {
 
 // MessageURI is that of a message that waits for a UE.
 func MessageURI(root, ue, id string) string {
-	return root + contexts + "/" + ue + "/n1-n2-messages/" + id
+	return root + pathOf(ue) + "/n1-n2-messages/" + id
 }

@@ -317,6 +317,9 @@ func readResult(m sbi.Message) (*Result, error) {
 		if !hasSUPI || !hasKey || out.SUPI == "" {
 			return nil, errors.New("the UE is authenticated, and its supi or kseaf is not there")
 		}
+		if !ts29571.IsSUPI(out.SUPI) {
+			return nil, fmt.Errorf("the UE is authenticated, and its supi is none: it is %s", ts29571.SUPIForm)
+		}
 		out.Success = true
 	case "AUTHENTICATION_FAILURE":
 		return &Result{EAP: out.EAP}, nil

@@ -183,7 +183,7 @@ func TestEAP(t *testing.T) {
 		case 2:
 			_, _ = io.WriteString(w, `{"eapPayload":"Aw==","authResult":"AUTHENTICATION_ONGOING"}`)
 		case 3:
-			_, _ = io.WriteString(w, `{"eapPayload":"BA==","authResult":"AUTHENTICATION_SUCCESS","supi":"imsi-1","kSeaf":"`+strings.Repeat("0a", 32)+`"}`)
+			_, _ = io.WriteString(w, `{"eapPayload":"BA==","authResult":"AUTHENTICATION_SUCCESS","supi":"nai-a/b@example.com","kSeaf":"`+strings.Repeat("0a", 32)+`"}`)
 		default:
 			_, _ = io.WriteString(w, `{"eapPayload":"BQ==","authResult":"AUTHENTICATION_FAILURE"}`)
 		}
@@ -196,7 +196,7 @@ func TestEAP(t *testing.T) {
 	for i := range key {
 		key[i] = 10
 	}
-	for _, want := range []*Result{{Ongoing: true, EAP: []byte{3}}, {Success: true, SUPI: "imsi-1", KSEAF: key, EAP: []byte{4}}, {EAP: []byte{5}}} {
+	for _, want := range []*Result{{Ongoing: true, EAP: []byte{3}}, {Success: true, SUPI: "nai-a/b@example.com", KSEAF: key, EAP: []byte{4}}, {EAP: []byte{5}}} {
 		got, err := c.EAP(t.Context(), ch, []byte{9})
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -243,8 +243,9 @@ func TestAnswersThatAreNone(t *testing.T) {
 	for in, want := range map[string]string{
 		`{}`:                       "neither an authResult",
 		`{"authResult":"PERHAPS"}`: "is not known",
-		`{"authResult":"AUTHENTICATION_SUCCESS","supi":"imsi-1"}`:                  "kseaf is not there",
-		`{"authResult":"AUTHENTICATION_SUCCESS","supi":"imsi-1","kseaf":"secret"}`: "write 64 hexadecimal digits",
+		`{"authResult":"AUTHENTICATION_SUCCESS","supi":"imsi-1"}`:                                                          "kseaf is not there",
+		`{"authResult":"AUTHENTICATION_SUCCESS","supi":"imsi-1","kseaf":"secret"}`:                                         "write 64 hexadecimal digits",
+		`{"authResult":"AUTHENTICATION_SUCCESS","supi":"imei-353492100000007","kseaf":"` + strings.Repeat("0a", 32) + `"}`: "its supi is none: it is imsi- and 5 to 15 digits",
 	} {
 		if got, err := readResult(sbi.Message{JSON: []byte(in)}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %+v, %v", in, got, err)
@@ -255,7 +256,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"authType":"EAP_AKA_PRIME","5gAuthData":"AQI=","_links":{"eap-session":{"href":"/x"}}}`))
-	f.Add([]byte(`{"eapPayload":"BA==","authResult":"AUTHENTICATION_SUCCESS","supi":"imsi-1","kSeaf":"` + strings.Repeat("0a", 32) + `"}`))
+	f.Add([]byte(`{"eapPayload":"BA==","authResult":"AUTHENTICATION_SUCCESS","supi":"nai-a/b@example.com","kSeaf":"` + strings.Repeat("0a", 32) + `"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m := sbi.Message{JSON: raw}
 		if ch, err := readChallenge(m, home.ServingNetworkName()); err == nil && (ch.Resource.URI == "" || ch.Method == EAPAKAPrime && len(ch.EAP) == 0) {

@@ -59,7 +59,7 @@ func (r requests) askNamed(ctx context.Context, ue string, event func(procedure.
 	}
 	body, err := r.askShard(ctx, s, func(t procedure.Token) { s.runner.DeliverTo(tmsi, event(t)) })
 	if to, is := body.(moved); is {
-		knownAs(ctx, ue, to.supi)
+		knownAs(ctx, to.supi)
 		return r.ask(ctx, to.supi, event)
 	}
 	return body, err

@@ -694,7 +694,7 @@ func TestATerminatorThatIsAwayIsSaidOnce(t *testing.T) {
 }
 
 func TestReferences(t *testing.T) {
-	for _, supi := range []string{"imsi-208930000000001", "nai-a.b@core.example", "hex-12"} {
+	for _, supi := range []string{"imsi-208930000000001", "nai-a.b@core.example", "nai-a/b%2F?@core.example", "hex-12"} {
 		if got, mark := supiOf(refOf(supi) + refSeparator + "0a"); got != supi || mark != "0a" {
 			t.Errorf("%s comes back as %q, %q", supi, got, mark)
 		}
@@ -705,6 +705,8 @@ func TestReferences(t *testing.T) {
 		"/namf-loc/v1/imsi-1/provide-loc-info":                  "imsi-1",
 		"/namf-callback/v1/ues/imsi-1.0a/sessions/1":            "imsi-1",
 		"/namf-callback/v1/ues/" + refOf("nai-x@y") + "/policy": "nai-x@y",
+		"/namf-loc/v1/nai-a%2Fb%252F@c/provide-loc-info":        "nai-a/b%2F@c",
+		"/namf-mt/v1/ue-contexts/nai-a%2":                       "",
 		"/namf-callback/v1/amf-status":                          "",
 	} {
 		if got := ueOf(path); got != want {

@@ -68,20 +68,31 @@ func (p *Pod) ofPods(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// ueOf is the SUPI that a path of namf names; "" for none.
+// ueOf is the UE that a path of namf names, of which its escapes are part; "" for none.
 func ueOf(path string) string {
-	for prefix, ref := range map[string]bool{"/namf-comm/v1/ue-contexts/": false, "/namf-mt/v1/ue-contexts/": false, "/namf-loc/v1/": false, "/namf-callback/v1/ues/": true, pathEvents + "/": true} {
-		rest, is := strings.CutPrefix(path, prefix)
-		if !is {
-			continue
-		}
-		name, _, _ := strings.Cut(rest, "/")
-		if ref {
-			name, _ = supiOf(name)
-		}
-		return name
+	_, segment, _, ref := cutUE(path)
+	name, err := url.PathUnescape(segment)
+	if err != nil {
+		return ""
 	}
-	return ""
+	if ref {
+		name, _ = supiOf(name)
+	}
+	return name
+}
+
+// cutUE is the segment of a path that names the UE, and what is around it; ref: the name is one of our callbacks.
+func cutUE(path string) (before, segment, behind string, ref bool) {
+	for prefix, ref := range map[string]bool{"/namf-comm/v1/ue-contexts/": false, "/namf-mt/v1/ue-contexts/": false, "/namf-loc/v1/": false, "/namf-callback/v1/ues/": true, pathEvents + "/": true} {
+		if rest, is := strings.CutPrefix(path, prefix); is {
+			segment = rest
+			if n := strings.IndexByte(rest, '/'); n >= 0 {
+				segment = rest[:n]
+			}
+			return prefix, segment, rest[len(segment):], ref
+		}
+	}
+	return "", "", "", false
 }
 
 // pathEvents is where others subscribe to events: the UE is in the content (TS 29.518 5.3.2.2.2).
@@ -90,7 +101,7 @@ const pathEvents = "/namf-evts/v1/subscriptions"
 // ueIn a request: that of its path, or of a subscription to events, of which the content is read, and put back.
 func ueIn(r *http.Request) string {
 	if r.Method != http.MethodPost || r.URL.Path != pathEvents {
-		return ueOf(r.URL.Path)
+		return ueOf(r.URL.EscapedPath())
 	}
 	var body struct {
 		Subscription struct {
@@ -167,8 +178,8 @@ func passedBy(r *http.Request) int {
 type journey struct {
 	root   *url.URL
 	holder string
-	// was is how the request names the UE, supi how it is to; "" where that is the same.
-	was, supi string
+	// supi is how the request is to name the UE; "" where it does so already.
+	supi string
 }
 
 // named is a request that names its UE so.
@@ -176,16 +187,21 @@ func (w *journey) named(r *http.Request) *http.Request {
 	if w.supi == "" {
 		return r
 	}
+	before, _, behind, _ := cutUE(r.URL.EscapedPath())
 	out, to := *r, *r.URL
-	to.Path, to.RawPath = strings.Replace(to.Path, w.was, w.supi, 1), ""
-	out.URL = &to
+	to.RawPath = before + url.PathEscape(w.supi) + behind
+	path, err := url.PathUnescape(to.RawPath)
+	if err != nil { // it has been read
+		return r
+	}
+	to.Path, out.URL = path, &to
 	return &out
 }
 
-// knownAs is a UE of which a request has found the SUPI.
-func knownAs(ctx context.Context, was, supi string) {
+// knownAs is the SUPI of a UE that a request has found by another name.
+func knownAs(ctx context.Context, supi string) {
 	if way, is := ctx.Value(journeyOf{}).(*journey); is {
-		way.was, way.supi = was, supi
+		way.supi = supi
 	}
 }
 

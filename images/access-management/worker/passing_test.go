@@ -3,9 +3,11 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -122,44 +124,46 @@ func TestARequestComesToWhereTheUEIs(t *testing.T) {
 		"it has been passed on as often as it may":                    {first: 1, at: one, passed: mostPassing, want: http.StatusServiceUnavailable},
 		"it has been passed on by who says no number":                 {first: 1, at: one, passed: -1, want: http.StatusServiceUnavailable},
 	} {
-		t.Run(sentence, func(t *testing.T) {
-			supi := "imsi-20893" + strconv.Itoa(int(1e9+time.Now().UnixNano()%1e9))
-			second.keeps(t, lease, supi, 2)
-			for p, shard := range map[*Pod]uint16{first: c.first, second: c.second} {
-				if shard != 0 {
-					p.hints.add(supi, shard)
+		for _, form := range []string{"imsi-20893%d", "nai-%d/../%%2F?@example.com"} { // of which a path has to escape something
+			t.Run(sentence+": "+form, func(t *testing.T) {
+				supi := fmt.Sprintf(form, 1_000_000_000+time.Now().UnixNano()%1_000_000_000)
+				second.keeps(t, lease, supi, 2)
+				for p, shard := range map[*Pod]uint16{first: c.first, second: c.second} {
+					if shard != 0 {
+						p.hints.add(supi, shard)
+					}
 				}
-			}
-			before := passedOn(first) + passedOn(second)
-			locate := func() (int, string) {
-				r, w := httptest.NewRequest(http.MethodPost, "/namf-loc/v1/"+supi+"/provide-loc-info", strings.NewReader(`{"req5gsLoc":true}`)), httptest.NewRecorder()
-				r.Header.Set("Content-Type", "application/json")
-				if c.passed != 0 {
-					r.Header.Set(headerPassed, strconv.Itoa(c.passed))
+				before := passedOn(first) + passedOn(second)
+				locate := func() (int, string) {
+					r, w := httptest.NewRequest(http.MethodPost, "/namf-loc/v1/"+url.PathEscape(supi)+"/provide-loc-info", strings.NewReader(`{"req5gsLoc":true}`)), httptest.NewRecorder()
+					r.Header.Set("Content-Type", "application/json")
+					if c.passed != 0 {
+						r.Header.Set(headerPassed, strconv.Itoa(c.passed))
+					}
+					c.at.ServeHTTP(w, r)
+					if c.passed == 0 && w.Header().Get(headerPassed) != "" {
+						t.Error("who asks is told how its request has come")
+					}
+					return w.Code, w.Body.String()
 				}
-				c.at.ServeHTTP(w, r)
-				if c.passed == 0 && w.Header().Get(headerPassed) != "" {
-					t.Error("who asks is told how its request has come")
+				status, text := locate()
+				if status != c.want || c.want == http.StatusOK && !strings.Contains(text, "000001") {
+					t.Errorf("%d %s, want %d", status, text, c.want)
 				}
-				return w.Code, w.Body.String()
-			}
-			status, text := locate()
-			if status != c.want || c.want == http.StatusOK && !strings.Contains(text, "000001") {
-				t.Errorf("%d %s, want %d", status, text, c.want)
-			}
-			if got := passedOn(first) + passedOn(second) - before; got != c.times {
-				t.Errorf("it was passed on %v times, want %v", got, c.times)
-			}
-			if c.want != http.StatusOK || c.passed != 0 {
-				return
-			}
-			if status, text := locate(); status != http.StatusOK {
-				t.Errorf("again: %d %s", status, text)
-			}
-			if got := passedOn(first) + passedOn(second) - before - c.times; got > 1 {
-				t.Errorf("the next one was passed on %v times", got)
-			}
-		})
+				if got := passedOn(first) + passedOn(second) - before; got != c.times {
+					t.Errorf("it was passed on %v times, want %v", got, c.times)
+				}
+				if c.want != http.StatusOK || c.passed != 0 {
+					return
+				}
+				if status, text := locate(); status != http.StatusOK {
+					t.Errorf("again: %d %s", status, text)
+				}
+				if got := passedOn(first) + passedOn(second) - before - c.times; got > 1 {
+					t.Errorf("the next one was passed on %v times", got)
+				}
+			})
+		}
 	}
 }
 
@@ -195,7 +199,7 @@ func TestA5GGUTILeadsToWhereTheUEIs(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			made++
 			u := &record.UE{
-				SUPI: "imsi-20893" + strconv.Itoa(int(1e9+made)), Shard: c.shard, Phase: record.Registered, Place: record.Place{PLMN: "20893", TAC: 1}, TMSI: record.TMSI(c.tmsi, made),
+				SUPI: fmt.Sprintf("nai-%d/%%2F?@example.com", made), Shard: c.shard, Phase: record.Registered, Place: record.Place{PLMN: "20893", TAC: 1}, TMSI: record.TMSI(c.tmsi, made),
 				Security: &record.Security{Key: make([]byte, 32), Integrity: 2, Ciphering: 2, Uplink: 1},
 			}
 			if c.shard != 0 {

@@ -122,3 +122,16 @@ func TestAMFSets(t *testing.T) {
 		}
 	}
 }
+
+func TestSUPIs(t *testing.T) {
+	for text, want := range map[string]bool{
+		"imsi-20893": true, "imsi-208930000000001": true, "imsi-2089": false, "imsi-2089300000000012": false, "imsi-": false, "imsi-20893x": false, "20893": false,
+		"nai-user@example.com": true, "nai-a/b%2F?c#d+e@example.com": true, "nai-用户@example.com": true, "nai-" + strings.Repeat("a", mostIdentifier): true,
+		"nai-" + strings.Repeat("a", mostIdentifier+1): false, "nai-": false, "nai-a b@example.com": false, "nai-a\n@example.com": false, "nai-a\x00": false, "nai-\xff": false,
+		"gci-00-1A": true, "gli-AAEC/w==": true, "imei-353492100000007": false, "5g-guti-20893cafe0000000001": false, "": false,
+	} {
+		if got := IsSUPI(text); got != want {
+			t.Errorf("%.40q: %v, want %v", text, got, want)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"strings"
 
 	"core5g.dev/core5g/images/onlookers"
 )
@@ -66,7 +65,7 @@ func RunCommand(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return onlookers.Write(out, page)
 	}
-	supi, id, ok := strings.Cut(f.Arg(0), "/")
+	supi, id, ok := onlookers.CutSession(f.Arg(0))
 	if !ok || f.NArg() != 1 {
 		return fmt.Errorf("write SUPI/ID, for example imsi-208930000000001/1\n%s", usage)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -262,6 +263,28 @@ func TestOneSessionInFull(t *testing.T) {
 	}
 }
 
+// A network specific identifier may have a / (TS 23.003 28.7.2).
+func TestAUEWhoseNameAPathEscapes(t *testing.T) {
+	const supi = "nai-a/7%2F?@example.com"
+	r := newRig(t)
+	s := session(1, 1, "internet", "10.96.0.10")
+	s.SUPI = supi
+	r.keep(s)
+	w := httptest.NewRecorder()
+	r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/sessions/"+url.PathEscape(supi)+"/1", nil))
+	if w.Code != 200 || !strings.Contains(w.Body.String(), supi) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if got, id := nameOf(record.Key(supi, 5)); got != supi || id != 5 {
+		t.Errorf("the key's name is %q, %d", got, id)
+	}
+	for name, want := range map[string][2]string{supi + "/12": {supi, "12"}, "imsi-1/1": {"imsi-1", "1"}, "imsi-1/": {}, "/1": {}, "imsi-1": {}} {
+		if got, id, is := onlookers.CutSession(name); is && (want != [2]string{got, id}) || is != (want != [2]string{}) {
+			t.Errorf("%s: %q, %q, %v", name, got, id, is)
+		}
+	}
+}
+
 func TestRequests(t *testing.T) {
 	r := newRig(t)
 	r.keep(session(1, 1, "internet", "10.96.0.10"))
@@ -387,8 +410,9 @@ func TestCommands(t *testing.T) {
 		t.Errorf("one session: %s, %v", out, err)
 	}
 	for name, c := range map[string]struct{ line, want string }{
-		"nobody's session":  {"imsi-1/1", "no such session"},
-		"a name without ID": {"imsi-1", "write SUPI/ID"},
+		"nobody's session":                           {"imsi-1/1", "no such session"},
+		"a name without ID":                          {"imsi-1", "write SUPI/ID"},
+		"a session of a network specific identifier": {"nai-a/b@example.com/1", "no such session"},
 	} {
 		if _, err := runSession(t, pod, c.line); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want something with %q", name, err, c.want)

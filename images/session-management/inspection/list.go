@@ -137,7 +137,7 @@ func (i *Inspection) records(fits func(*record.Session) bool) onlookers.Records[
 // nameOf the session of a key.
 func nameOf(key string) (supi string, id uint8) {
 	_, name, _ := strings.Cut(key, "/")
-	supi, number, _ := strings.Cut(name, "/")
+	supi, number, _ := onlookers.CutSession(name)
 	n, _ := strconv.ParseUint(number, 10, 8) // what is no number shows as 0
 	return supi, uint8(n)
 }

@@ -163,6 +163,9 @@ func (c *Create) check() error {
 			return sbi.BadRequest("MANDATORY_IE_MISSING", m.name+" is mandatory")
 		}
 	}
+	if c.SUPI != "" && !ts29571.IsSUPI(c.SUPI) {
+		return sbi.BadRequest("MANDATORY_IE_INCORRECT", "supi: write "+ts29571.SUPIForm)
+	}
 	return nil
 }
 

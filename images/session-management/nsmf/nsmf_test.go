@@ -334,6 +334,8 @@ func TestBadCreates(t *testing.T) {
 		"no session":               {`"pduSessionId":1,`, ``, "pduSessionId is mandatory", "MANDATORY_IE_MISSING"},
 		"session 16":               {`"pduSessionId":1,`, `"pduSessionId":16,`, "a number from 1 to 15", "MANDATORY_IE_INCORRECT"},
 		"no SUPI":                  {`"supi":"imsi-208930000000001",`, ``, "supi is mandatory", "MANDATORY_IE_MISSING"},
+		"a SUPI of a device":       {`"supi":"imsi-208930000000001",`, `"supi":"imei-353492100000007",`, "supi: write imsi- and 5 to 15 digits", "MANDATORY_IE_INCORRECT"},
+		"a SUPI of two lines":      {`"supi":"imsi-208930000000001",`, `"supi":"nai-a\nb@example.com",`, "supi: write imsi- and 5 to 15 digits", "MANDATORY_IE_INCORRECT"},
 		"a null DNN":               {`"dnn":"internet"`, `"dnn":null`, "dnn is mandatory", "MANDATORY_IE_MISSING"},
 		"no slice":                 {`"sNssai":{"sst":1,"sd":"010203"},`, ``, "sNssai is mandatory", "MANDATORY_IE_MISSING"},
 		"sst of text":              {`"sst":1`, `"sst":"1"`, "an S-NSSAI is an object", "OPTIONAL_IE_INCORRECT"},
