@@ -55,6 +55,42 @@ func emergencyAgain(name string, kind n1.RegistrationType) act {
 	})
 }
 
+// What the UDM has of a UE that registers for emergency services alone ends (TS 23.501 5.16.4), once: also where it has said late that another AMF has the
+// UE, which it has not where that was of before.
+func TestWhatTheUDMHasEndsInAnEmergency(t *testing.T) {
+	moved := happens("UDM: another AMF has the UE", End{From: 6, Why: Moved})
+	calls := emergencyAgain("UE: emergency registration, 5G-GUTI", n1.EmergencyRegistration)
+	ends := smf("SMF: released", 1, SessionAnswer{Outcome: Done})
+	for name, c := range map[string]struct {
+		acts []act
+		want int // purges
+	}{
+		"the UDM has it": {[]act{calls, ends, contextSet}, 1},
+		"the UDM has said late that another AMF has":   {[]act{moved, calls, ends, contextSet}, 1},
+		"and it registers for emergency services anew": {[]act{moved, calls, ends, contextSet, accepted, gnbReleases, released, emergencyAgain("UE: again", n1.EmergencyRegistration), contextSet}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTeller(t)
+			sos(false, idleUE)(tr)
+			var told []TellLeft
+			for _, a := range c.acts {
+				tr.lead(a)
+				for _, x := range tr.out.Effects {
+					if left, is := x.(TellLeft); is {
+						told = append(told, left)
+					}
+				}
+			}
+			if !tr.st.Record.Emergency || tr.st.Record.Procedure == nil && tr.st.Record.N2 == nil {
+				t.Fatalf("it is not there for emergency services: %+v", tr.st.Record)
+			}
+			if len(told) != c.want || !told[0].Purged || told[0].Notified == "" || told[0].Since.IsZero() {
+				t.Errorf("the UDM hears %+v, want %d purges of its last registration, and the end of its subscription", told, c.want)
+			}
+		})
+	}
+}
+
 // TS 23.501 5.16.4, TS 24.501 5.5.1.2, TS 33.501 10.2.
 func TestEmergency(t *testing.T) {
 	silentAUSF := answers("AUSF: nothing", func(n Number) Event { return Challenge{Number: n, Outcome: Unknown} })

@@ -111,6 +111,17 @@ func TestGNB(t *testing.T) {
 			t.Errorf("%s: and is not told of the AMF, so it says nothing", name)
 		}
 	}
+	for name, c := range map[string]struct{ asked, want uint8 }{
+		"it was asked for nothing":       {},
+		"it was asked to refuse UEs":     {40, record.UnsureReduction},
+		"nobody knows what it was asked": {record.UnsureReduction, record.UnsureReduction},
+	} {
+		from := *known
+		from.Reduction = c.asked
+		if got := HandleGNB(settings, &from, false, setupOf("20893", 1, eMBB)).GNB.Reduction; got != c.want {
+			t.Errorf("%s, and it sets itself up again, which it may have done before it heard that: %d %%, want %d", name, got, c.want)
+		}
+	}
 	if !doubtful.Doubtful {
 		t.Error("what others read was changed")
 	}

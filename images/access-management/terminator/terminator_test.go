@@ -366,8 +366,39 @@ func TestAnNGSetupIsAnsweredWhenAllAreDone(t *testing.T) {
 			s.term.Took(worker, &link.Send{Shard: shard, Epoch: worker, Association: gnb, Message: s.message(m)})
 		}
 	}
+	left := func(s *stage) (kinds []string) { // to the gNB
+		for _, l := range s.lines {
+			if b, is := strings.CutPrefix(l, answered); is {
+				h, err := n2.Peek([]byte(strings.TrimSuffix(b, " on stream 0")))
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				kinds = append(kinds, h.Kind.String())
+			}
+		}
+		return kinds
+	}
 	response := &n2.NGSetupResponse{Name: "amf", Capacity: 1, GUAMIs: []n2.ServedGUAMI{{}}, PLMNs: []n2.PLMNSlices{{Slices: []n2.SNSSAI{{SST: 1}}}}}
 	other := &n2.AMFConfigurationUpdate{Name: "other"}
+	t.Run("the gNB does not wait for its answer, and sets itself up again: what waits leaves behind the answer to that", func(t *testing.T) {
+		s, send := begin(t)
+		send(3, other)
+		s.term.Received(gnb, s.message(request))
+		s.term.Took(1, &link.Share{Number: 4})
+		s.quiet()
+		send(1, response)
+		s.happened()
+		for n := range uint64(6) { // those of the first request are 1 to 3
+			worker := uint64(1)
+			if n%3 == 2 {
+				worker = 2
+			}
+			s.term.Took(worker, &link.Done{Number: n + 1})
+		}
+		if diff := cmp.Diff([]string{response.Kind().String(), other.Kind().String()}, left(s)); diff != "" {
+			t.Errorf("what has left (-want +is):\n%s", diff)
+		}
+	})
 	for name, tt := range map[string]struct {
 		do   func(s *stage)
 		want bool
@@ -399,16 +430,7 @@ func TestAnNGSetupIsAnsweredWhenAllAreDone(t *testing.T) {
 			send(1, response)
 			s.happened()
 			tt.do(s)
-			var kinds []string
-			for _, l := range s.lines {
-				if b, is := strings.CutPrefix(l, answered); is {
-					h, err := n2.Peek([]byte(strings.TrimSuffix(b, " on stream 0")))
-					if err != nil {
-						t.Fatal(err)
-					}
-					kinds = append(kinds, h.Kind.String())
-				}
-			}
+			kinds := left(s)
 			var want []string
 			if tt.want {
 				want = []string{response.Kind().String(), other.Kind().String()}
