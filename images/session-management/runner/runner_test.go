@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -462,5 +464,42 @@ func TestAUnitThatGoesUnknown(t *testing.T) {
 	w.pass(goneAfter + time.Second)
 	if done := w.takeNoted(); !strings.Contains(done, "phase 4, release") {
 		t.Errorf("the session stays at a unit that there is no more: %s", done)
+	}
+}
+
+// A unit chooses nothing for new sessions before it hears that nothing of its own is missing. A session that moves there from a unit that is taken away waits for
+// that, and is not waited for.
+func TestASessionMovesToAUnitThatBeginsAnew(t *testing.T) {
+	const other = "other.test"
+	w := newScripted(t)
+	w.establish()
+	w.connect()
+	w.runner.kept.Units[unitID] = order{Stamp: 5, Generation: w.lease.Generation}
+	w.runner.UnitMet(unitID, 5, true)
+	w.settle()
+	w.now = w.now.Add(time.Minute)
+	slice := *w.config.Slices()[0]
+	dn := slice.DataNetworks[0]
+	dn.Routed, dn.Units = true, append(slices.Clone(dn.Units), configuration.Serving{NodeID: other, Pools: []netip.Prefix{netip.MustParsePrefix("10.46.0.0/16")}})
+	slice.DataNetworks = []configuration.DataNetwork{dn}
+	going := *w.config.Unit(unitID)
+	going.State, going.Ending = configuration.Locked, true
+	var err error
+	w.config, err = configuration.New([]configuration.Slice{slice}, []configuration.Unit{going, {NodeID: other, Address: netip.MustParseAddrPort("10.96.7.9:8805")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.runner.Configured()
+	w.settle()
+	w.pass(0)
+	if done := w.takeNoted(); !strings.HasSuffix(done, "ask establish") {
+		t.Fatalf("it does not move: %s", done)
+	}
+	w.runner.UnitMet(other, 7, true)
+	w.settle()
+	wants(t, w, "restored "+other)
+	w.answer("establish", made())
+	if done := w.takeNoted(); !strings.Contains(done, "rerouting step 3") {
+		t.Errorf("it does not go on: %s", done)
 	}
 }

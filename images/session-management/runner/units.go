@@ -235,7 +235,7 @@ func (r *Runner) check(nodeID string) {
 			switch {
 			case cpSEID == 0: // it was there, or may be
 				return nil
-			case cpSEID != s.CPSEID && upSEID == 0 && s.Procedure != nil && procedure.Kind(s.Procedure.Kind) == procedure.Rerouting: // it is being made
+			case upSEID == 0 && s.Procedure != nil && procedure.Kind(s.Procedure.Kind) == procedure.Rerouting: // it is being made
 				return nil
 			case s.Since > met.UnixMilli(): // the list may be older
 				return nil
