@@ -82,11 +82,11 @@ type Unread struct {
 	UPFInstances bool
 }
 
-// New makes a Snapshot. What it completes are copies, since list may be of a Snapshot that somebody reads. An error names what contradicts itself; then there is no Snapshot.
+// New makes a Snapshot. What it completes are copies, since list and units may be of a Snapshot that somebody reads. An error names what contradicts itself; then there is no Snapshot.
 func New(list []Slice, units []Unit) (*Snapshot, error) {
 	s := &Snapshot{bySNSSAI: map[string]*Slice{}, byName: map[string]*Slice{}, unitByID: map[string]*Unit{}}
-	for i := range units {
-		u := &units[i]
+	for _, unit := range units {
+		u := &unit
 		if err := u.check(); err != nil {
 			return nil, err
 		}
@@ -111,11 +111,14 @@ func New(list []Slice, units []Unit) (*Snapshot, error) {
 func (s Slice) copied() Slice {
 	s.DataNetworks = slices.Clone(s.DataNetworks)
 	for i := range s.DataNetworks {
-		flows := slices.Clone(s.DataNetworks[i].Flows)
-		for n := range flows {
-			flows[n].Filters = slices.Clone(flows[n].Filters)
+		d := &s.DataNetworks[i]
+		d.Flows, d.Breakouts, d.Units = slices.Clone(d.Flows), slices.Clone(d.Breakouts), slices.Clone(d.Units)
+		for n := range d.Flows {
+			d.Flows[n].Filters = slices.Clone(d.Flows[n].Filters)
 		}
-		s.DataNetworks[i].Flows = flows
+		for n := range d.Breakouts {
+			d.Breakouts[n].Units = slices.Clone(d.Breakouts[n].Units)
+		}
 	}
 	return s
 }

@@ -91,17 +91,47 @@ func TestParse(t *testing.T) {
 
 // Whoever reads a Snapshot does not see that another is made of its slices.
 func TestASnapshotOfAnothersSlices(t *testing.T) {
-	s, as := example(t), example(t)
-	var list []Slice
-	for _, slice := range s.Slices() {
-		another := *slice
-		another.Name += "-2"
-		list = append(list, another)
+	begin := func() (list []Slice, units []Unit) {
+		s := example(t)
+		for _, unit := range s.Units() {
+			another := *unit
+			another.NodeID, another.Address = strings.ToUpper(another.NodeID), netip.AddrPort{}
+			if strings.HasPrefix(another.NodeID, "EDGE") {
+				another.Address = unit.Address
+			}
+			units = append(units, another)
+		}
+		for _, slice := range s.Slices() {
+			another := *slice
+			another.Name += "-2"
+			for i := range another.DataNetworks {
+				d := &another.DataNetworks[i]
+				d.Networks = map[string]string{"EDGE.example": "inet"}
+				for n := range d.Units {
+					d.Units[n].NodeID = strings.ToUpper(d.Units[n].NodeID)
+				}
+				for n := range d.Breakouts {
+					d.Breakouts[n].Units = []string{"EDGE.example"}
+				}
+				for n := range d.Flows {
+					for k := range d.Flows[n].Filters {
+						d.Flows[n].Filters[k].ID = 15
+					}
+				}
+			}
+			list = append(list, another)
+		}
+		return list, units
 	}
-	if _, err := New(list, nil); err != nil {
+	list, units := begin()
+	if _, err := New(list, units); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(as.Slices(), s.Slices(), comparing); diff != "" {
+	wantList, wantUnits := begin()
+	if diff := cmp.Diff(wantList, list, comparing); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(wantUnits, units, comparing); diff != "" {
 		t.Error(diff)
 	}
 }
