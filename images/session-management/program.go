@@ -110,6 +110,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Ar
 		o.Passing = shard.Passing{
 			Root:      func(holder string, id shard.Identity) string { return c.rootAt(scheme, holder, id) },
 			Transport: sbitls.Beside(around.Identity, c.Shards[0].Name),
+			From:      sbitls.IsBeside(around.Identity, c.Shards[0].Name),
 		}
 	}
 	if c.Has("UDM") {

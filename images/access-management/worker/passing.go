@@ -57,17 +57,6 @@ type Passing struct {
 	From func(*http.Request) bool
 }
 
-// ofPods is a handler that serves other pods alone: another function has no business with UEs that are given up.
-func (p *Pod) ofPods(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if p.Passing.From != nil && !p.Passing.From(r) {
-			http.Error(w, "this is for pods of the AMF", http.StatusForbidden)
-			return
-		}
-		serve(w, r)
-	}
-}
-
 // ueOf is the UE that a path of namf names, of which its escapes are part; "" for none.
 func ueOf(path string) string {
 	_, segment, _, ref := cutUE(path)

@@ -30,7 +30,7 @@ func TestOnlyPodsAskWhatPodsAskOfEachOther(t *testing.T) {
 	p := podAt(t, func() []string { return nil })
 	p.stop() // its end is the answer to those who ask whether it lives
 	const fromPod = "Test-From-Pod"
-	p.Passing.From = func(r *http.Request) bool { return r.Header.Get(fromPod) != "" }
+	p.peers.From = func(r *http.Request) bool { return r.Header.Get(fromPod) != "" }
 	handler := p.Handler()
 	for _, x := range []struct {
 		method, path string

@@ -97,7 +97,7 @@ func New(o Options) (*Pod, error) {
 		return nil, errors.New("an AMF worker needs N2 terminators: say where they are")
 	}
 	p := &Pod{
-		Options: o, measures: newMeasures(o.Registry), held: map[uint16]*Shard{},
+		Options: o, measures: newMeasures(o.Registry), held: map[uint16]*Shard{}, peers: shards.Peers{From: o.Passing.From},
 		writes: make(chan struct{}, mostWrites), calls: make(chan struct{}, mostCalls),
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())

@@ -278,9 +278,9 @@ func (p *Pod) Handler() http.Handler {
 	handlers := namf.Handlers{Contexts: requests{p}, Messages: requests{p}, Subscriptions: requests{p}, Events: requests{p}, Reach: requests{p}, Callbacks: requests{p}}
 	namf.Register(router, handlers, namf.Options{Limit: answerTime})
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+pathGiveUp, p.ofPods(p.serveGiveUp))
-	mux.HandleFunc("POST "+pathPass, p.ofPods(p.servePass))
-	mux.HandleFunc("GET "+pathAlive, p.ofPods(p.peers.Serve(p.ctx)))
+	mux.HandleFunc("POST "+pathGiveUp, p.peers.Only(p.serveGiveUp))
+	mux.HandleFunc("POST "+pathPass, p.peers.Only(p.servePass))
+	mux.HandleFunc("GET "+pathAlive, p.peers.Only(p.peers.Serve(p.ctx)))
 	mux.Handle("/", p.passing(router))
 	return mux
 }

@@ -14,6 +14,9 @@ import (
 // a process that dies has its connections closed at once, and its port refuses others. So what it held is taken, and what is said to it is answered, long before
 // anybody would have looked. The zero value is ready.
 type Peers struct {
+	// From says whether a request is of another pod of the set; nil: all are that ask for what pods ask of each other.
+	From func(*http.Request) bool
+
 	mu       sync.Mutex
 	watched  map[string]bool      // by their names in leases
 	watching map[chan string]bool // those who watch
@@ -116,9 +119,20 @@ func listen(ctx context.Context, k *Keeper, through http.RoundTripper, at *url.U
 	return lines.Err()
 }
 
+// Only other pods of the set are served by the handler: another function has no business with what they ask of each other.
+func (p *Peers) Only(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p.From != nil && !p.From(r) {
+			http.Error(w, "this is for pods of the same set", http.StatusForbidden)
+			return
+		}
+		serve(w, r)
+	}
+}
+
 // Serve another pod that watches this one, until ctx ends: behind the Keeper, which gives all up before.
 func (p *Peers) Serve(ctx context.Context) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return p.Only(func(w http.ResponseWriter, r *http.Request) {
 		free := make(chan string, mostReleased)
 		defer p.join(free)()
 		w.WriteHeader(http.StatusOK)
@@ -136,5 +150,5 @@ func (p *Peers) Serve(ctx context.Context) http.HandlerFunc {
 				return
 			}
 		}
-	}
+	})
 }

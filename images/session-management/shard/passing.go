@@ -23,12 +23,17 @@ import (
 // other to hold a shard do not send it around.
 const headerPassed = "Core5g-Passed-On"
 
-// pathAlive is where a pod says what it gives up, until it ends.
-const pathAlive = "/core5g-shard/v1/alive"
-
-// pathN4 is where a pod brings a datagram that came for a shard that another pod holds. from names its sender.
+// What pods ask of each other.
 const (
-	pathN4        = "/core5g-shard/v1/n4"
+	// pathAlive is where a pod says what it gives up, until it ends.
+	pathAlive = "/core5g-shard/v1/alive"
+	// pathN4 is where a pod brings a datagram that came for a shard that another pod holds. from names its sender.
+	pathN4 = "/core5g-shard/v1/n4"
+	// pathReplaced is where a pod says that the session of a key was asked for at another shard: what this one has of it ends.
+	pathReplaced = "/core5g-shard/v1/replaced"
+)
+
+const (
 	mostDatagram  = 1 << 16
 	contentBinary = "application/octet-stream"
 )
@@ -38,6 +43,8 @@ type Passing struct {
 	// Root is the API root of a shard at the pod that has the name in leases, such as https://10.1.2.3:8001.
 	Root      func(holder string, shard Identity) string
 	Transport http.RoundTripper
+	// From says whether a request is of another pod of the set; nil: all are that ask for what pods ask of each other.
+	From func(*http.Request) bool
 }
 
 // Handler is the service based interface of a shard, at every pod: here where the shard is held, else by way of the pod that holds it.
@@ -46,16 +53,14 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 	requests := p.Requests(id.Name)
 	nsmf.Register(router, requests, o)
 	nsmf.RegisterCallbacks(router, requests, o)
-	here := http.NewServeMux()
-	here.Handle("/", router)
-	here.HandleFunc("POST "+pathN4, func(w http.ResponseWriter, r *http.Request) { p.receive(id, w, r) })
-	here.HandleFunc("POST "+pathReplaced, func(w http.ResponseWriter, r *http.Request) { p.serveReplaced(id, w, r) })
 	all := http.NewServeMux()
 	all.HandleFunc("GET "+pathAlive, p.peers.Serve(p.ctx)) // the pod's, whoever has this shard
+	all.HandleFunc("POST "+pathN4, p.peers.Only(func(w http.ResponseWriter, r *http.Request) { p.receive(id, w, r) }))
+	all.HandleFunc("POST "+pathReplaced, p.peers.Only(func(w http.ResponseWriter, r *http.Request) { p.serveReplaced(id, w, r) }))
 	all.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		root, holder := p.elsewhere(id)
 		if root == nil || r.Header.Get(headerPassed) != "" {
-			here.ServeHTTP(w, r)
+			router.ServeHTTP(w, r)
 			return
 		}
 		proxy := httputil.ReverseProxy{

@@ -50,3 +50,34 @@ func TestAPodTakesAtOnceWhatAnotherHasGivenUp(t *testing.T) {
 		})
 	}
 }
+
+// A datagram that no unit has sent, a session that is said to be asked for elsewhere: what pods tell each other is taken from pods alone.
+func TestOnlyPodsAskWhatPodsAskOfEachOther(t *testing.T) {
+	const fromPod = "Test-From-Pod"
+	r := newRig(t)
+	pod, end := r.start("pod-1", func(o *Options) {
+		o.Passing.From = func(r *http.Request) bool { return r.Header.Get(fromPod) != "" }
+	})
+	end() // which is the answer to those who ask whether it lives
+	handler := pod.Handler(pod.Shards[0], logTo(t), prometheus.NewRegistry(), nsmf.Options{})
+	for _, x := range []struct {
+		method, path string
+		want         int // of a pod
+	}{
+		{http.MethodPost, pathReplaced, http.StatusBadRequest},
+		{http.MethodPost, pathN4, http.StatusBadRequest},
+		{http.MethodGet, pathAlive, http.StatusOK},
+	} {
+		for from, want := range map[string]int{"": http.StatusForbidden, "pod-2": x.want} {
+			for _, passed := range []string{"", "1"} {
+				r, w := httptest.NewRequest(x.method, x.path, nil), httptest.NewRecorder()
+				r.Header.Set(fromPod, from)
+				r.Header.Set(headerPassed, passed)
+				handler.ServeHTTP(w, r)
+				if w.Code != want {
+					t.Errorf("%s of %q: %d %s, want %d", x.path, from, w.Code, w.Body, want)
+				}
+			}
+		}
+	}
+}

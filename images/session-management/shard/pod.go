@@ -98,6 +98,7 @@ const mostAsked = 512
 func New(o Options) (*Pod, error) {
 	p := &Pod{
 		Options: o, n4: pfcp.NewMetrics(o.Registry), measures: newMeasures(o.Registry, o.Shards), held: map[string]*Shard{}, relays: map[string]*relay{}, writes: make(chan struct{}, mostAsked),
+		peers: shards.Peers{From: o.Passing.From},
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	var names []string

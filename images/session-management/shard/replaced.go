@@ -10,9 +10,6 @@ import (
 	"core5g.dev/core5g/images/session-management/record"
 )
 
-// pathReplaced is where a pod says that the session of a key was asked for at another shard: what this one has of it ends.
-const pathReplaced = "/core5g-shard/v1/replaced"
-
 // EndElsewhere implements runner.World.
 func (s *Shard) EndElsewhere(shard uint16, key string, done func(error)) {
 	go func() {
