@@ -33,7 +33,8 @@ struct packet {
 	uint8_t flags; // TCP
 	uint16_t payload;
 	uint16_t df;
-	bool no_sum; // UDP
+	rte_be16_t word; // the payload's first, where it is not 0
+	bool no_sum;     // UDP
 };
 
 static uint8_t *
@@ -53,6 +54,8 @@ build(struct frame *f, const struct packet *p)
 
 	memset(f->data, 0, sizeof(*ip) + header);
 	memset(l4 + header, 0x5a, p->payload);
+	if (p->word != 0)
+		memcpy(l4 + header, &p->word, sizeof(p->word));
 	*ip = (struct rte_ipv4_hdr){
 		.version_ihl = RTE_IPV4_VHL_DEF,
 		.total_length = rte_cpu_to_be_16((uint16_t)(sizeof(*ip) + length)),
@@ -133,6 +136,18 @@ read_packet(const struct rte_ipv4_hdr *ip)
 	if (!p.no_sum)
 		assert_int_equal(rte_ipv4_udptcp_cksum_verify(ip, l4), 0);
 	return p;
+}
+
+// The first word of the payload with which the UDP checksum of a packet comes to 0, which is sent as ffff (RFC 768).
+static rte_be16_t
+word_of_no_sum(const struct packet *p)
+{
+	struct packet q = *p;
+	struct frame f;
+
+	q.word = 0xffff; // as good as 0
+	build(&f, &q);
+	return ((const struct rte_udp_hdr *)(const void *)l4_of(&f))->dgram_cksum;
 }
 
 // ---- the UPF -----------------------------------------------------------------------------------
@@ -389,6 +404,49 @@ packets_go_and_come(void **state)
 	rig_free(rig);
 }
 
+// A UDP checksum that comes to 0 by what is translated is not sent as none.
+static void
+a_udp_checksum_of_0_is_sent_as_ffff(void **state)
+{
+	struct rig *rig = rig_nat();
+	uint16_t port = map_udp(rig, 1, 5000);
+	struct packet inside = {.proto = IPPROTO_UDP,
+			      .src = RIG_UE,
+			      .dst = RIG_REMOTE,
+			      .sport = 5000,
+			      .dport = 53,
+			      .payload = 2},
+		      outside = inside;
+	struct frame f;
+
+	(void)state;
+	outside.src = PUBLIC + 1;
+	outside.sport = port;
+	inside.word = word_of_no_sum(&outside);
+	build(&f, &inside);
+	assert_int_not_equal(((struct rte_udp_hdr *)(void *)l4_of(&f))->dgram_cksum, 0xffff);
+	send_up_of(rig, 1, &f);
+	f = left_by(rig, UPF_PORT_N6);
+	assert_int_equal(((struct rte_udp_hdr *)(void *)l4_of(&f))->dgram_cksum, 0xffff);
+	read_packet((const void *)f.data);
+
+	inside = outside =
+		(struct packet){.proto = IPPROTO_UDP, .src = RIG_REMOTE, .sport = 53, .payload = 2};
+	inside.dst = RIG_UE;
+	inside.dport = 5000;
+	outside.dst = PUBLIC + 1;
+	outside.dport = port;
+	outside.word = word_of_no_sum(&inside);
+	build(&f, &outside);
+	assert_int_not_equal(((struct rte_udp_hdr *)(void *)l4_of(&f))->dgram_cksum, 0xffff);
+	send_down(rig, &f);
+	f = left_by(rig, UPF_PORT_N3);
+	assert_int_equal(((struct rte_udp_hdr *)(void *)l4_of(&f))->dgram_cksum, 0xffff);
+	read_packet((const void *)f.data);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 static void
 a_mapping_is_the_same_for_all_remotes_and_open_to_all(void **state)
 {
@@ -577,6 +635,49 @@ a_full_block_is_one_protocol_s(void **state)
 	map_udp(rig, 1, 3000);
 	age(rig, 2);
 	assert_int_equal(map_udp(rig, 1, 9999), BLOCK + 9999 % PORTS);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// A full block is not searched with each packet: it is for a second.
+static void
+a_full_block_is_remembered_for_a_second(void **state)
+{
+	struct rig *rig = rig_nat();
+	struct worker *w = rig->worker[0];
+	struct nat_full *full = NULL;
+	struct packet p = {.proto = IPPROTO_UDP,
+		.src = RIG_UE,
+		.dst = RIG_REMOTE,
+		.sport = 9999,
+		.dport = HTTP};
+	uint64_t before, after;
+
+	(void)state;
+	for (unsigned i = 0; i < PORTS; i++)
+		map_udp(rig, 1, (uint16_t)(3000 + i));
+	before = rte_rdtsc();
+	up(rig, 1, &p);
+	after = rte_rdtsc();
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NAT_PORTS), 1);
+	for (unsigned i = 0; i < 1u << NAT_FULL_BITS; i++) {
+		if (w->nat->full[i].until != 0) {
+			assert_null(full);
+			full = &w->nat->full[i];
+		}
+	}
+	assert_non_null(full);
+	assert_in_range(full->until, before + w->tsc_hz, after + w->tsc_hz);
+	// One whose time is over makes room, for who looks.
+	for (uint32_t i = 1; i < w->nat->size; i++) {
+		if (w->nat->mapping[i].port == rte_cpu_to_be_16(3000))
+			w->nat->mapping[i].until = 1;
+	}
+	full->until = UINT64_MAX;
+	up(rig, 1, &p);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NAT_PORTS), 1);
+	full->until = 1;
+	assert_int_equal(map_udp(rig, 1, 9999), BLOCK + 3000 % PORTS);
 	rig_assert_no_other_drops(rig);
 	rig_free(rig);
 }
@@ -997,6 +1098,7 @@ errors_from_outside_are_about_the_ue_s_packet(void **state)
 		{{.proto = IPPROTO_UDP, .sport = 5000, .dport = 9, .payload = 30}, 28},
 		{{.proto = IPPROTO_UDP, .sport = 5000, .dport = 9, .payload = 30}, 58},
 		{{.proto = IPPROTO_UDP, .sport = 5001, .dport = 9, .no_sum = true}, 28},
+		{{.proto = IPPROTO_UDP, .sport = 5002, .dport = 9, .payload = 2, .word = 1}, 28},
 		{{.proto = IPPROTO_TCP, .sport = 5000, .dport = 9, .flags = FLAGS_SYN}, 28},
 		{{.proto = IPPROTO_TCP, .sport = 5000, .dport = 9, .flags = FLAGS_SYN}, 40},
 		{{.proto = IPPROTO_ICMP, .sport = 5000, .type = 8}, 28},
@@ -1013,6 +1115,8 @@ errors_from_outside_are_about_the_ue_s_packet(void **state)
 
 		p.src = RIG_UE;
 		p.dst = RIG_REMOTE;
+		if (p.word != 0) // its checksum is ffff
+			p.word = word_of_no_sum(&p);
 		build(&original, &p);
 		send_up_of(rig, 1, &original);
 		gone = left_by(rig, UPF_PORT_N6);
@@ -1101,6 +1205,44 @@ errors_about_nothing_of_ours_are_refused(void **state)
 	build_error(&error, RIG_UE, RIG_REMOTE, 3, &quoted, 28);
 	send_up_of(rig, 1, &error);
 	assert_int_equal(rig_dropped(rig, UPF_DROP_NAT_MAPPING), 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// RFC 5508 REQ-4: also where somebody has the port of the address that it comes to.
+static void
+errors_to_another_address_than_they_are_about_are_refused(void **state)
+{
+	struct rig *rig = rig_nat();
+	static struct session_rules_builder s;
+	struct packet p = {.proto = IPPROTO_UDP,
+		.src = RIG_UE + 1,
+		.dst = RIG_REMOTE,
+		.sport = 5000,
+		.dport = 9};
+	struct frame gone, quoted, error;
+	uint16_t port = map_udp(rig, 1, 5000);
+
+	(void)state;
+	rules_of(&s, 2);
+	s.nat_addr = PUBLIC + 2;
+	s.nat_port = BLOCK;
+	rules_install(rig, &s);
+	up(rig, 2, &p);
+	gone = left_by(rig, UPF_PORT_N6);
+	assert_int_equal(read_packet((const void *)gone.data).src, PUBLIC + 2);
+	assert_int_equal(read_packet((const void *)gone.data).sport, port);
+	p.src = PUBLIC + 1;
+	p.sport = port;
+	build(&quoted, &p);
+	build_error(&error, RIG_REMOTE, PUBLIC + 2, 3, &quoted, 28);
+	send_down(rig, &error);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NAT_MAPPING), 1);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
+	build_error(&error, RIG_REMOTE, PUBLIC + 2, 3, &gone, 28);
+	send_down(rig, &error);
+	error = left_by(rig, UPF_PORT_N3);
+	assert_int_equal(read_packet((const void *)error.data).dst, RIG_UE + 1);
 	rig_assert_no_other_drops(rig);
 	rig_free(rig);
 }
@@ -1381,6 +1523,7 @@ test_nat(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_go_and_come),
+		cmocka_unit_test(a_udp_checksum_of_0_is_sent_as_ffff),
 		cmocka_unit_test(a_mapping_is_the_same_for_all_remotes_and_open_to_all),
 		cmocka_unit_test(two_ues_with_one_port_are_told_apart),
 		cmocka_unit_test(ports_with_the_same_lowest_bits_get_the_next_ones),
@@ -1388,6 +1531,7 @@ test_nat(void)
 		cmocka_unit_test(framed_routes_share_the_block),
 		cmocka_unit_test(without_a_block_nothing_leaves),
 		cmocka_unit_test(a_full_block_is_one_protocol_s),
+		cmocka_unit_test(a_full_block_is_remembered_for_a_second),
 		cmocka_unit_test(a_full_table_is_told_from_a_full_block),
 		cmocka_unit_test(what_no_mapping_has_does_not_come_in),
 		cmocka_unit_test(other_protocols_and_what_is_cut_off_are_refused),
@@ -1400,6 +1544,7 @@ test_nat(void)
 		cmocka_unit_test(errors_from_outside_are_about_the_ue_s_packet),
 		cmocka_unit_test(errors_of_the_ue_are_about_what_came),
 		cmocka_unit_test(errors_about_nothing_of_ours_are_refused),
+		cmocka_unit_test(errors_to_another_address_than_they_are_about_are_refused),
 		cmocka_unit_test(our_errors_do_not_tell_the_ue_s_address),
 		cmocka_unit_test(a_ue_hears_of_what_did_not_leave),
 		cmocka_unit_test(any_worker_may_receive_it),
