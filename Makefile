@@ -14,6 +14,9 @@ WITHOUT ?=
 BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management access-management/cmd/n2-terminator session-management/cmd/session-management \
 	control-plane/cmd/control-plane subscriber-data/cmd/subscriber-data) ./upf/upfc/cmd/upf-c ./e2e/cmd/bench-core
 BUILD   := $(GO) build -ldflags '$(LDFLAGS)'
+# What tests print: events where hack/test counts them, else lines; of stories all that they say.
+export OF_TESTS := $(if $(CORE5G_COUNTED),-json)
+OF_STORIES := $(or $(OF_TESTS),-v)
 
 .PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-restore e2e-apart e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
 
@@ -46,9 +49,9 @@ test:
 	@hack/cluster.sh preflight
 	@$(GO) run ./hack/test
 
-# -race needs cgo. `go test -json` lets hack/test count.
+# -race needs cgo.
 unit:
-	@CGO_ENABLED=1 $(GO) test -race -short -json ./...
+	@CGO_ENABLED=1 $(GO) test -race -short $(OF_TESTS) ./...
 	@$(MAKE) --no-print-directory -C images unit
 
 # Worlds of session and access management, one a seed; NF=amf takes one. One that goes wrong prints its seed and its story. make mutants shows that they
@@ -73,10 +76,10 @@ INTEGRATION    := Integration|Envtest
 INTEGRATION_IN := operators images/subscriber-data images/access-management/configuration upf charts
 integration:
 	@$(MAKE) --no-print-directory -s -C upf upf-u
-	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run '$(INTEGRATION)' \
+	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test $(OF_TESTS) -run '$(INTEGRATION)' \
 		$$(grep -rlE --include='*_test.go' '^func Test\w*($(INTEGRATION))' $(INTEGRATION_IN) | xargs dirname | sort -u | sed 's|^|./|')
-	@$(GO) test -C hack/tools -json ./...
-	@$(GO) test -C hack/release -json ./...
+	@$(GO) test -C hack/tools $(OF_TESTS) ./...
+	@$(GO) test -C hack/release $(OF_TESTS) ./...
 	@$(MAKE) --no-print-directory -C images smoke
 
 lint:
@@ -105,24 +108,24 @@ fused: running
 
 e2e: running free5gc fused
 	@$(MAKE) --no-print-directory kubectl-plugin
-	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/suite/...
+	@CORE5G_E2E=1 $(GO) test $(OF_STORIES) -count=1 -timeout 40m ./e2e/suite/...
 
 # From the previous release to this one and back. Builds the previous one's images the first time.
 e2e-upgrade: running
-	@CORE5G_UPGRADE=1 CORE5G_RESTORE=1 $(GO) test -json -count=1 -timeout 40m ./e2e/upgrade/
+	@CORE5G_UPGRADE=1 CORE5G_RESTORE=1 $(GO) test $(OF_STORIES) -count=1 -timeout 40m ./e2e/upgrade/
 
 # A backup of the core, its namespace emptied, and all of it put back: e2e-upgrade has this, too.
 e2e-restore: running
-	@CORE5G_RESTORE=1 $(GO) test -json -count=1 -timeout 20m -run TestRestore ./e2e/upgrade/
+	@CORE5G_RESTORE=1 $(GO) test $(OF_STORIES) -count=1 -timeout 20m -run TestRestore ./e2e/upgrade/
 
 # A release taken apart into operator and core, and put together again, under traffic.
 e2e-apart: running
-	@CORE5G_APART=1 $(GO) test -json -count=1 -timeout 20m -run TestApart ./e2e/upgrade/
+	@CORE5G_APART=1 $(GO) test $(OF_STORIES) -count=1 -timeout 20m -run TestApart ./e2e/upgrade/
 
 # Sessions of simulated UEs, by SMF and UPF in one process, without a cluster. make unit has those that need no upf-u.
 e2e-sessions:
 	@$(MAKE) --no-print-directory -s -C upf upf-u
-	@$(GO) test -json -count=1 -timeout 20m ./e2e/ran/sessions/
+	@$(GO) test $(OF_STORIES) -count=1 -timeout 20m ./e2e/ran/sessions/
 
 # What deaths and moves cost sessions and registrations of core5g's own SMF and AMF, 20 times each: CASE=kill_smf,handover_xn takes some, RUNS= as often,
 # ON=processes needs no cluster, UES= are attached while an AMF's parts die. The cluster is that of `make up`.
@@ -148,7 +151,7 @@ ifneq ($(CORE5G_CLUSTER),existing)
 endif
 	@$(MAKE) --no-print-directory kubectl-plugin
 	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./e2e/cmd/storm
-	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/operate/...
+	@CORE5G_E2E=1 $(GO) test $(OF_STORIES) -count=1 -timeout 40m ./e2e/operate/...
 
 # NetworkPolicies, mutual TLS with cert-manager, renewal, and where keys are not, on the cluster of `make up`.
 e2e-security: running
@@ -157,7 +160,7 @@ ifneq ($(CORE5G_CLUSTER),existing)
 endif
 	@$(MAKE) --no-print-directory kubectl-plugin
 	@$(BUILD) -o $(BIN)/ ./e2e/cmd/knock
-	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/security/...
+	@CORE5G_E2E=1 $(GO) test $(OF_STORIES) -count=1 -timeout 40m ./e2e/security/...
 
 # An emulated two-socket server with SR-IOV NICs as a second node of the embedded cluster, the stories of
 # e2e/onprem on it, and down again; KEEP=1 leaves both up, STORIES=
@@ -172,7 +175,7 @@ e2e-onprem:
 	@hack/onprem/onprem.sh up
 	@status=0; CORE5G_E2E_ONPREM=1 CORE5G_ONPREM_REBOOT='hack/onprem/onprem.sh reboot' \
 		CORE5G_ONPREM_RUNTIME_CONFIG=/run/core5g/state/containerd.toml \
-		$(GO) test -json -count=1 -timeout 60m -run '$(STORIES)' ./e2e/onprem/... || status=$$?; \
+		$(GO) test $(OF_STORIES) -count=1 -timeout 60m -run '$(STORIES)' ./e2e/onprem/... || status=$$?; \
 	[ -n "$(KEEP)" ] || { hack/onprem/onprem.sh down; hack/cluster.sh down; }; exit $$status
 
 # The Debian package of the UPF: by lintian and systemd-analyze, installed on a bare Debian 12, and there as its units say, with an SMF at the other end of
@@ -180,7 +183,7 @@ e2e-onprem:
 e2e-edge:
 	@hack/install-tools.sh edge
 	@$(MAKE) --no-print-directory package >/dev/null
-	@CORE5G_E2E_EDGE=1 $(GO) test -json -count=1 -timeout 20m $(if $(STORIES),-run '$(STORIES)') ./e2e/edge/
+	@CORE5G_E2E_EDGE=1 $(GO) test $(OF_STORIES) -count=1 -timeout 20m $(if $(STORIES),-run '$(STORIES)') ./e2e/edge/
 
 # ---- the UPF -----------------------------------------------------------------------------------
 
@@ -306,7 +309,7 @@ ifndef FILES
 	@CORE5G_RELEASE_KEY=$(CURDIR)/$(OUT)/release.key IMAGES="pause node-agent session-management" PLUGINS=linux-$(shell $(GO) env GOHOSTARCH) \
 		hack/release.sh --twice $(CHECKED)
 endif
-	@CORE5G_RELEASE=$(abspath $(or $(FILES),$(OUT)/release/$(CHECKED))) $(GO) test -C hack/release -count=1 -json -run TestFiles .
+	@CORE5G_RELEASE=$(abspath $(or $(FILES),$(OUT)/release/$(CHECKED))) $(GO) test -C hack/release -count=1 $(OF_TESTS) -run TestFiles .
 
 generate:
 	@hack/generate.sh

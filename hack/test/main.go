@@ -33,6 +33,9 @@ func main() {
 	if err == nil {
 		err = os.Chdir(root)
 	}
+	if err == nil {
+		err = os.Setenv("CORE5G_COUNTED", "1") // make has tests print events
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
