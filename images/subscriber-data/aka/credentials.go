@@ -27,7 +27,7 @@ type Credentials struct {
 }
 
 // Encoded are credentials as a Secret or a file holds them: hexadecimal digits. Exactly one of OPc and
-// OP is set. An empty AMF means 8000.
+// OP is set.
 type Encoded struct {
 	K, OPc, OP, AMF string
 }
@@ -58,17 +58,13 @@ func ParseCredentials(e Encoded) (Credentials, error) {
 	default:
 		return Credentials{}, errors.New("neither opc nor op is set")
 	}
-	amf := e.AMF
-	if amf == "" {
-		amf = "8000"
-	}
-	if err := decodeInto(c.amf[:], "amf", amf); err != nil {
+	if err := decodeInto(c.amf[:], "amf", e.AMF); err != nil {
 		return Credentials{}, err
 	}
 	return c, nil
 }
 
-// WithOPc are the same credentials with OPc, in the place of OP where that is given, and with the AMF that an empty one means. Errors are those of ParseCredentials.
+// WithOPc are the same credentials with OPc, in the place of OP where that is given. Errors are those of ParseCredentials.
 func (e Encoded) WithOPc() (Encoded, error) {
 	c, err := ParseCredentials(e)
 	if err != nil {

@@ -409,7 +409,7 @@ func TestAuthenticationAndResynchronisationWithAUSIM(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := newClock()
-			n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc}), sequences: new(ledger).start(c)}
+			n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc, AMF: set.amf}), sequences: new(ledger).start(c)}
 			u := &akatest.USIM{K: octets16(t, set.k), OPc: octets16(t, set.opc)}
 			for i := range u.SEQ {
 				u.SEQ[i] = test.seq
@@ -449,7 +449,7 @@ func TestAuthenticationAndResynchronisationWithAUSIM(t *testing.T) {
 func TestAnOldAUTSCannotTurnTheSequenceBack(t *testing.T) {
 	set := milenageSets[0]
 	c := newClock()
-	n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc}), sequences: new(ledger).start(c)}
+	n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc, AMF: set.amf}), sequences: new(ledger).start(c)}
 	u := &akatest.USIM{K: octets16(t, set.k), OPc: octets16(t, set.opc)}
 	rnd, auts, err := n.authenticate(u)
 	if !errors.Is(err, akatest.ErrSync) {

@@ -131,7 +131,7 @@ func TestVectorFollowsMilenageTestSets(t *testing.T) {
 func TestOpenAUTS(t *testing.T) {
 	for i, set := range milenageSets {
 		t.Run(fmt.Sprintf("TS 35.208 4.3.%d", i+1), func(t *testing.T) {
-			c := credentials(t, Encoded{K: set.k, OPc: set.opc})
+			c := credentials(t, Encoded{K: set.k, OPc: set.opc, AMF: set.amf})
 			u := &akatest.USIM{K: octets16(t, set.k), OPc: octets16(t, set.opc)}
 			rand := octets16(t, set.rand)
 			// The USIM's own f1* and f5* reproduce the published values, so that it may check ours.
@@ -175,6 +175,7 @@ func TestParseCredentialsNamesTheFieldAndNotTheKey(t *testing.T) {
 		"neither OPc nor OP":         {Encoded{K: k}, "neither opc nor op"},
 		"both OPc and OP":            {Encoded{K: k, OPc: opc, OP: opc}, "both opc and op"},
 		"OP has the wrong length":    {Encoded{K: k, OP: opc + "00"}, "op has 34 characters"},
+		"the AMF is missing":         {Encoded{K: k, OPc: opc}, "amf is empty"},
 		"the AMF is not hexadecimal": {Encoded{K: k, OPc: opc, AMF: "80zz"}, "amf holds something else"},
 	}
 	for name, test := range tests {
@@ -190,14 +191,14 @@ func TestParseCredentialsNamesTheFieldAndNotTheKey(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ParseCredentials(Encoded{K: " " + strings.ToUpper(k) + "\n", OPc: opc}); err != nil {
+	if _, err := ParseCredentials(Encoded{K: " " + strings.ToUpper(k) + "\n", OPc: opc, AMF: "8000"}); err != nil {
 		t.Errorf("white space and upper case: %v", err)
 	}
 }
 
 func TestCredentialsCannotBePrinted(t *testing.T) {
 	const k, opc = "8baf473f2f8fd09487cccbd7097c6862", "8e27b6af0e692e750f32667a3b14605d"
-	c := credentials(t, Encoded{K: k, OPc: opc})
+	c := credentials(t, Encoded{K: k, OPc: opc, AMF: "8000"})
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%X", "%d", "%q"} {
 		fmt.Fprintf(&out, verb+" ", c)

@@ -32,7 +32,7 @@ func (Keys) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
 // NewKeys checks keys as a Secret of a Subscriber has them; of OP, OPc is made. Its errors name the field that is wrong, and never its value.
 func NewKeys(e aka.Encoded) (Keys, error) {
-	e.AMF = "" // it is the subscription's
+	e.AMF = v1alpha1.DefaultAMF // which is the subscription's, and none of the keys
 	plain, err := e.WithOPc()
 	if err != nil {
 		return Keys{}, err
@@ -121,7 +121,7 @@ func rowOf(s *v1alpha1.SubscriberSpec) (row, error) {
 		r.gpsi = &s.GPSI
 	}
 	if r.amf == "" {
-		r.amf = "8000"
+		r.amf = v1alpha1.DefaultAMF
 	}
 	return r, nil
 }

@@ -74,7 +74,7 @@ func readSlices(text string) ([]v1alpha1.SubscribedSlice, error) {
 // withDefaults are those of the kind Subscriber.
 func withDefaults(s *v1alpha1.SubscriberSpec) {
 	if s.Authentication.AMF == "" {
-		s.Authentication.AMF = "8000"
+		s.Authentication.AMF = v1alpha1.DefaultAMF
 	}
 	if s.AMBR.Uplink == "" {
 		s.AMBR.Uplink = v1alpha1.DefaultUplink

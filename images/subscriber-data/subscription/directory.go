@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,7 +197,7 @@ func (d *Directory) Credentials(ctx context.Context, supi string) (aka.Credentia
 		K:   string(secret[v1alpha1.SecretKeyK]),
 		OPc: string(secret[v1alpha1.SecretKeyOPc]),
 		OP:  string(secret[v1alpha1.SecretKeyOP]),
-		AMF: o.Spec.Authentication.AMF,
+		AMF: cmp.Or(o.Spec.Authentication.AMF, v1alpha1.DefaultAMF),
 	})
 	if err != nil {
 		return aka.Credentials{}, fmt.Errorf("secret %q: %w", name, err)
@@ -241,7 +242,7 @@ func resolveSlice(o *v1alpha1.Slice) Slice {
 		s.DataNetworks = append(s.DataNetworks, DataNetwork{
 			DNN:          string(dn.DNN),
 			AMBR:         resolveAMBR(dn.AMBR),
-			FiveQI:       orDefault(dn.FiveQI, v1alpha1.DefaultFiveQI),
+			FiveQI:       cmp.Or(dn.FiveQI, v1alpha1.DefaultFiveQI),
 			ARP:          resolveARP(dn.ARP),
 			SessionTypes: sessionTypes(dn),
 		})
@@ -254,13 +255,13 @@ func resolveSlice(o *v1alpha1.Slice) Slice {
 
 func resolveAMBR(a v1alpha1.AMBR) AMBR {
 	return AMBR{
-		Uplink:   string(orDefault(a.Uplink, v1alpha1.DefaultUplink)),
-		Downlink: string(orDefault(a.Downlink, v1alpha1.DefaultDownlink)),
+		Uplink:   string(cmp.Or(a.Uplink, v1alpha1.DefaultUplink)),
+		Downlink: string(cmp.Or(a.Downlink, v1alpha1.DefaultDownlink)),
 	}
 }
 
 func resolveARP(a v1alpha1.ARP) ARP {
-	arp := ARP{PriorityLevel: orDefault(a.PriorityLevel, v1alpha1.DefaultPriorityLevel), PreemptCap: "NOT_PREEMPT", PreemptVuln: "NOT_PREEMPTABLE"}
+	arp := ARP{PriorityLevel: cmp.Or(a.PriorityLevel, v1alpha1.DefaultPriorityLevel), PreemptCap: "NOT_PREEMPT", PreemptVuln: "NOT_PREEMPTABLE"}
 	if a.PreemptionCapability == v1alpha1.MayPreempt {
 		arp.PreemptCap = "MAY_PREEMPT"
 	}
@@ -268,14 +269,6 @@ func resolveARP(a v1alpha1.ARP) ARP {
 		arp.PreemptVuln = "PREEMPTABLE"
 	}
 	return arp
-}
-
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 // sessionTypes are the PDU session types that a data network allows, or else that the UE pools have addresses for.

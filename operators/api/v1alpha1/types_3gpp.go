@@ -100,13 +100,15 @@ type IPAddress string
 // +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]{1,5} (Gbps|Tbps)$') || int(self.split(' ')[0]) <= (self.endsWith(' Tbps') ? 4 : 4000)",messageExpression="'\"' + self + '\" is more than a gNB can be told (TS 38.413 9.3.1.4): write at most \"4 Tbps\"'"
 type BitRate string
 
-// What the definitions give Slices and Subscribers that say nothing, for whoever reads what no API server has completed: of an AMBR, an ARP, and a data network.
+// What the definitions give Slices and Subscribers that say nothing, for whoever reads what no API server has completed: of an AMBR, an ARP, a data network, and credentials.
 const (
 	DefaultUplink        BitRate = "1 Gbps"
 	DefaultDownlink      BitRate = "2 Gbps"
 	DefaultPriorityLevel         = 8
 	DefaultFiveQI                = 9
 	DefaultMTU                   = 1400
+	// DefaultAMF is the authentication management field.
+	DefaultAMF = "8000"
 )
 
 // AMBR is an aggregate maximum bit rate (TS 23.501 5.7.2.6).
