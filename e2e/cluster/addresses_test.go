@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
+	"core5g.dev/core5g/hack/repository"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
@@ -33,11 +33,7 @@ type document struct {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, path))
+	text, err := os.ReadFile(repository.Path(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"core5g.dev/core5g/hack/repository"
 )
 
 // Namespace and Release are the project's fixed names.
@@ -35,7 +37,7 @@ type Cluster struct {
 // KUBECONFIG alone is not followed: it may name a cluster that is nobody's to try things on.
 // CORE5G_CLUSTER=existing says that it is meant.
 func Open(ctx context.Context) (*Cluster, error) {
-	root, err := Root()
+	root, err := repository.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -55,23 +57,6 @@ func Open(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// Root is the nearest directory upwards that holds the project's go.mod.
-func Root() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && bytes.HasPrefix(mod, []byte("module core5g.dev/core5g\n")) {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("not inside the project's checkout")
-		}
-	}
 }
 
 func tool(root, name string) (string, error) {

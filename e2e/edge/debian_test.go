@@ -9,18 +9,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"core5g.dev/core5g/hack/repository"
 )
 
 const pkg = "core5g-upf"
-
-// repository is where it lies: tests run in the folder of their package.
-func repository() string {
-	folder, err := filepath.Abs("../..")
-	if err != nil {
-		panic(err) // there is no working directory
-	}
-	return folder
-}
 
 // story begins one, where make e2e-edge asks for it.
 func story(t *testing.T) {
@@ -46,7 +39,7 @@ func run(t *testing.T, name string, args ...string) string {
 // pack makes the package in a folder, of programs that are built, and returns its file.
 func pack(t *testing.T, version, folder string, environment ...string) string {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(repository(), "hack/package.sh"), version, runtime.GOARCH, filepath.Join(repository(), "out/bin"), folder)
+	cmd := exec.Command(repository.Path(t, "hack/package.sh"), version, runtime.GOARCH, repository.Path(t, "out/bin"), folder)
 	cmd.Env = append(append(os.Environ(), "SOURCE_DATE_EPOCH=1767225600"), environment...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -64,7 +57,7 @@ var constraint = regexp.MustCompile(`\s*\([^)]*\)`)
 func debian(t *testing.T, deb string) (root string) {
 	t.Helper()
 	depends := strings.ReplaceAll(constraint.ReplaceAllString(strings.TrimSpace(run(t, "dpkg-deb", "-f", deb, "Depends")), ""), " ", "")
-	kept := filepath.Join(repository(), "out/edge")
+	kept := repository.Path(t, "out/edge")
 	archive, stamp := filepath.Join(kept, "debian.tar"), filepath.Join(kept, "debian.stamp")
 	if was, err := os.ReadFile(stamp); err != nil || string(was) != depends {
 		if err := os.MkdirAll(kept, 0o755); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"golang.org/x/sys/unix"
 
+	"core5g.dev/core5g/hack/repository"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
 )
 
@@ -32,7 +33,7 @@ var block = regexp.MustCompile("(?s)```ini\n(.*?)```")
 
 func (s *site) tunnel() *tunnel {
 	s.t.Helper()
-	blocks := block.FindAllStringSubmatch(read(s.t, filepath.Join(repository(), "docs/upf/external.md")), -1)
+	blocks := block.FindAllStringSubmatch(read(s.t, repository.Path(s.t, "docs/upf/external.md")), -1)
 	if len(blocks) != 2 {
 		s.t.Fatalf("docs/upf/external.md has %d files of WireGuard, want the centre's and the edge's", len(blocks))
 	}

@@ -3,22 +3,18 @@ package onprem
 import (
 	"net/netip"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/hack/repository"
 )
 
 // The emulated server stands beside the chart's default UPF on the same bridges: the suite's defaults are addresses
 // of its subnets that it does not use itself.
 func TestDefaultAddressesLeaveRoomForTheDefaultUPF(t *testing.T) {
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "charts/core5g/values.yaml"))
+	text, err := os.ReadFile(repository.Path(t, "charts/core5g/values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/hack/repository"
 	"core5g.dev/core5g/hack/runner"
 )
 
@@ -29,7 +29,7 @@ type step struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root, err := cluster.Root()
+	root, err := repository.Root()
 	if err == nil {
 		err = os.Chdir(root)
 	}

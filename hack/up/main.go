@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/hack/repository"
 	"core5g.dev/core5g/hack/runner"
 )
 
@@ -36,7 +37,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	root, err := cluster.Root()
+	root, err := repository.Root()
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"core5g.dev/core5g/e2e/ran/gtpu"
 	"core5g.dev/core5g/e2e/ran/measure"
 	"core5g.dev/core5g/e2e/ran/tun"
+	"core5g.dev/core5g/hack/repository"
 )
 
 // forwarding is a user plane with upf-u in a network namespace; in another one are the gNBs' addresses and the data network's.
@@ -40,16 +41,7 @@ var (
 	dn6 = netip.MustParseAddr("fd00:6::1")
 )
 
-// repository is where it lies: tests run in the folder of their package.
-func repository() string {
-	folder, err := filepath.Abs("../../..")
-	if err != nil {
-		panic(err) // there is no working directory
-	}
-	return folder
-}
-
-func upfu() string { return filepath.Join(repository(), "out/bin/upf-u") }
+func upfu(t *testing.T) string { return repository.Path(t, "out/bin/upf-u") }
 
 // flowing is a user plane that forwards.
 func flowing(t *testing.T) *forwarding {
@@ -60,7 +52,7 @@ func flowing(t *testing.T) *forwarding {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: network namespaces and veth interfaces")
 	}
-	if _, err := os.Stat(upfu()); err != nil {
+	if _, err := os.Stat(upfu(t)); err != nil {
 		t.Skip("out/bin/upf-u is not built: make -C upf upf-u")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
@@ -132,7 +124,7 @@ func (p *forwarding) socket() string { return filepath.Join(p.dir, "upf.sock") }
 
 func (p *forwarding) startUPFU() {
 	p.s.t.Helper()
-	c := exec.Command("ip", "netns", "exec", p.upf, upfu(), "-c", filepath.Join(p.dir, "upf-u.yaml"))
+	c := exec.Command("ip", "netns", "exec", p.upf, upfu(p.s.t), "-c", filepath.Join(p.dir, "upf-u.yaml"))
 	var log bytes.Buffer
 	c.Stdout, c.Stderr = &log, &log
 	c.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}

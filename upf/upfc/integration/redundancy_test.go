@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/hack/repository"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
 	"core5g.dev/core5g/upf/upfc/standby/standbytest"
 )
@@ -165,7 +165,7 @@ redundancy:
 }
 
 func (m *member) begin() {
-	m.upfu = m.start(filepath.Join(root(), "out/bin/upf-u"), "-c", m.path("upf-u.yaml"))
+	m.upfu = m.start(repository.Path(m.t, "out/bin/upf-u"), "-c", m.path("upf-u.yaml"))
 	m.upfc = m.start(m.binC, "-config", m.path("upf-c.yaml"))
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"core5g.dev/core5g/hack/repository"
 	"core5g.dev/core5g/upf/upfc/control"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
 )
@@ -48,15 +49,6 @@ const (
 	gnbTEID = 0x100
 )
 
-// root is where the repository lies: tests run in the folder of their package.
-func root() string {
-	folder, err := filepath.Abs("../../..")
-	if err != nil {
-		panic(err) // there is no working directory
-	}
-	return folder
-}
-
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	return newRigWith(t, "gtpu: {echo: {interval: 0s}}")
@@ -71,7 +63,7 @@ func newNamespaces(t *testing.T) *rig {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: network namespaces and veth interfaces")
 	}
-	binU := filepath.Join(root(), "out/bin/upf-u")
+	binU := repository.Path(t, "out/bin/upf-u")
 	if _, err := os.Stat(binU); err != nil {
 		t.Skip("out/bin/upf-u is not built: make -C upf upf-u")
 	}
@@ -82,7 +74,7 @@ func newNamespaces(t *testing.T) *rig {
 	}
 	r := &rig{t: t, dir: t.TempDir(), upf: fmt.Sprintf("upfc-u%d", os.Getpid()), peers: fmt.Sprintf("upfc-p%d", os.Getpid())}
 	r.binC = filepath.Join(r.dir, "upf-c")
-	r.run("go", "build", "-o", r.binC, filepath.Join(root(), "upf/upfc/cmd/upf-c"))
+	r.run("go", "build", "-o", r.binC, repository.Path(t, "upf/upfc/cmd/upf-c"))
 
 	for _, ns := range []string{r.upf, r.peers} {
 		r.run("ip", "netns", "add", ns)
@@ -234,7 +226,7 @@ func (p *process) kill() {
 }
 
 func (r *rig) startUPFU() {
-	r.upfu = r.start(filepath.Join(root(), "out/bin/upf-u"), "-c", r.path("upf-u.yaml"))
+	r.upfu = r.start(repository.Path(r.t, "out/bin/upf-u"), "-c", r.path("upf-u.yaml"))
 }
 
 func (r *rig) startUPFC() {
