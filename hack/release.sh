@@ -17,6 +17,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 repo=$PWD
+source hack/goflags.sh
 export CGO_ENABLED=0 GOFLAGS="${GOFLAGS-} -buildvcs=false"
 native=$(go env GOHOSTARCH)
 
@@ -139,7 +140,7 @@ make_release() {
 		fi
 	done
 	for plugin in "${plugins[@]}"; do
-		GOOS=${plugin%-*} GOARCH=${plugin#*-} go build -C "$work/source" -trimpath -ldflags '-s -w' \
+		GOOS=${plugin%-*} GOARCH=${plugin#*-} go build -C "$work/source" -ldflags '-s -w' \
 			-o "$work/built/plugin/$plugin/kubectl-core5g" ./operators/cmd/kubectl-core5g
 		out/bin/image -tag "$version" -bill "$work/built/plugin/$plugin/kubectl-core5g"
 	done

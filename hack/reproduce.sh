@@ -8,6 +8,7 @@
 # Go's compiler and its cache, the C compiler and the Debian packages are this machine's in both.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source hack/goflags.sh
 
 images=("$@")
 if ((${#images[@]} == 0)); then

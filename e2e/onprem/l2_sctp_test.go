@@ -23,7 +23,7 @@ func TestKernelSCTP(t *testing.T) {
 		names = append(names, string(m[1]))
 	}
 	program := filepath.Join(t.TempDir(), "sctp.test")
-	build := exec.CommandContext(ctx, "go", "test", "-C", folder, "-c", "-trimpath", "-ldflags=-s -w", "-o", program, ".")
+	build := exec.CommandContext(ctx, "go", "test", "-C", folder, "-c", "-ldflags=-s -w", "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

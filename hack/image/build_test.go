@@ -316,3 +316,16 @@ func mustRecipe(t *testing.T, b *builder) *recipe {
 	}
 	return r
 }
+
+// Programs are the same in whatever folder they are compiled.
+func TestProgramsHoldNoFolders(t *testing.T) {
+	b := &builder{sources: sources{root: t.TempDir()}}
+	t.Setenv("GOFLAGS", "-buildvcs=false")
+	if err := makePrograms(b, []string{"none"}); !errors.Is(err, errFolders) {
+		t.Errorf("without -trimpath: %v", err)
+	}
+	t.Setenv("GOFLAGS", "-buildvcs=false -trimpath")
+	if err := makePrograms(b, []string{"none"}); err == nil || errors.Is(err, errFolders) {
+		t.Errorf("of an image that there is not: %v", err)
+	}
+}

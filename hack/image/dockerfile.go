@@ -72,7 +72,7 @@ func dockerfile(name, file, goVersion string, r *recipe) (string, error) {
 		line("FROM golang:%s-bookworm AS build", goVersion)
 	}
 	line("ARG TARGETOS TARGETARCH")
-	line("ENV CGO_ENABLED=0 GOFLAGS=-buildvcs=false")
+	line("ENV CGO_ENABLED=0 GOFLAGS=\"-buildvcs=false -trimpath\"")
 	line("WORKDIR /src")
 	if len(steps.Sections) > 0 {
 		line("COPY hack/install-tools.sh hack/")

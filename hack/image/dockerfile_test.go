@@ -104,6 +104,7 @@ symlinks: [{path: /bin/demo, target: /opt/demo}]
 }
 
 func TestMakePrograms(t *testing.T) {
+	t.Setenv("GOFLAGS", "-trimpath")
 	b := repository(t, `
 entrypoint: [/demo]
 build: {go: [.], module: images/demo, out: out/bin/nf/}
@@ -141,6 +142,7 @@ files: [{from: out/bin/nf/demo, to: /demo}]
 }
 
 func TestMakeProgramsByCommand(t *testing.T) {
+	t.Setenv("GOFLAGS", "-trimpath")
 	b := repository(t, "cmd: [/demo]\nbuild: {run: 'echo made >demo'}\nfiles: [{from: demo, to: /demo}]\n", map[string]string{})
 	if err := makePrograms(b, []string{"demo"}); err != nil {
 		t.Fatal(err)

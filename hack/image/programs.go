@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,9 +10,15 @@ import (
 	"strings"
 )
 
+// errFolders: what compiles is told so by the Makefile, or by hack/goflags.sh.
+var errFolders = errors.New("GOFLAGS has no -trimpath, and the programs would hold this machine's folders: write `make images`, or source hack/goflags.sh before")
+
 // makePrograms makes the programs of images, or of all, as their recipes say. Go's are stripped, and know nothing of
 // the folder that they were compiled in: the same sources make the same program everywhere.
 func makePrograms(b *builder, names []string) error {
+	if !slices.Contains(strings.Fields(os.Getenv("GOFLAGS")), "-trimpath") {
+		return errFolders
+	}
 	all := len(names) == 0
 	if all {
 		var err error
@@ -54,7 +61,7 @@ func (s *buildSteps) command(from sources) *exec.Cmd {
 			out = "out/bin/"
 		}
 		// With a / at its end go build takes it for a folder.
-		args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", from.place(out) + "/"}
+		args := []string{"build", "-ldflags", "-s -w", "-o", from.place(out) + "/"}
 		cmd = exec.Command("go", append(args, s.Go...)...)
 		cmd.Dir = filepath.Join(from.root, s.Module)
 	} else {
