@@ -31,6 +31,7 @@ needs() {
 		upf      pkg-config       pkg-config
 		upf      libdpdk-dev      pc:libdpdk
 		upf      libyaml-dev      pc:yaml-0.1
+		upf      libssl-dev       pc:libcrypto
 		upf      libcmocka-dev    pc:cmocka
 
 		database openjdk-17-jdk-headless  jlink

@@ -10,7 +10,7 @@
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-packages=(libdpdk-dev libyaml-dev libcmocka-dev libc6-dev busybox-static openjdk-17-jdk-headless redis-server redis-tools)
+packages=(libdpdk-dev libyaml-dev libssl-dev libcmocka-dev libc6-dev busybox-static openjdk-17-jdk-headless redis-server redis-tools)
 
 arch=${1-}
 if (($# != 1)) || [[ ! $arch =~ ^(amd64|arm64)$ ]]; then

@@ -8,6 +8,7 @@
 
 #include "frames.h"
 #include "fuzz_rig.h"
+#include "hellos.h"
 
 static const char *folder;
 
@@ -241,6 +242,47 @@ save_classify(void)
 	}
 }
 
+static void
+save_hello(const char *name, uint8_t as, const struct octets *octets)
+{
+	uint8_t input[1 + sizeof(octets->at)] = {as};
+
+	memcpy(input + 1, octets->at, octets->n);
+	save("hellos", name, input, 1 + octets->n);
+}
+
+static void
+save_hellos(void)
+{
+	struct octets message, to, frames = {0};
+	const uint8_t address[16] = {198, 51, 100, 7};
+
+	hello_tls(&message, "www.example.com", 40, 20);
+	save_hello("tls", 0, &message);
+	hello_records(&to, &message, 4096);
+	save_hello("tls-record", 1, &to);
+	hello_records(&to, &message, 50);
+	save_hello("tls-records", 1, &to);
+	hello_crypto_frame(&frames, &message, 60, message.n - 60);
+	hello_crypto_frame(&frames, &message, 0, 60);
+	save_hello("quic-frames", 4, &frames);
+	save_hello("quic-sealed", 5, &frames);
+	for (unsigned version = 1; version <= 2; version++) {
+		hello_quic(&to, version, 1, &frames, 1200);
+		save_hello(version == 1 ? "quic-1" : "quic-2", 3, &to);
+	}
+	hello_dns_question(&to, 7, 1, "www.example.com");
+	save_hello("dns-question", 2, &to);
+	hello_dns_answer(&to);
+	hello_dns_alias(&to, NULL, 300, "a.cdn.example");
+	hello_dns_record(&to, "a.cdn.example", 1, 60, address, 4);
+	save_hello("dns-answer", 2, &to);
+	hello_dns_question(&to, 7, 28, "www.example.com");
+	hello_dns_answer(&to);
+	hello_dns_record(&to, NULL, 28, 60, address, 16);
+	save_hello("dns-answer6", 2, &to);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -253,5 +295,6 @@ main(int argc, char **argv)
 	save_nat();
 	save_rules();
 	save_classify();
+	save_hellos();
 	return EXIT_SUCCESS;
 }

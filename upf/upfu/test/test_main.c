@@ -16,6 +16,7 @@ main(void)
 	failed += test_log();
 	failed += test_bucketmap();
 	failed += test_fragments();
+	failed += test_hellos();
 	failed += test_topology();
 	failed += test_tss();
 	failed += test_qer();

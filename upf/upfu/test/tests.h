@@ -16,6 +16,7 @@ int test_fragments(void);
 int test_framed(void);
 int test_gateways(void);
 int test_handoff(void);
+int test_hellos(void);
 int test_ipc(void);
 int test_link(void);
 int test_ways(void);
