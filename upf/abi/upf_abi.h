@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define UPF_ABI_MAGIC 0x35475543u // "CUG5"
-#define UPF_ABI_VERSION 7u
+#define UPF_ABI_VERSION 8u
 #define UPF_MSG_MAX (192u * 1024u) // octets in one datagram; fits the default socket buffer
 
 #define UPF_PDR_QERS 4u // QERs and URRs that one PDR may name
@@ -38,8 +38,10 @@
 #define UPF_SESSION_URRS 1024u
 #define UPF_SESSION_SDFS 4096u
 #define UPF_SESSION_BARS 16u
-#define UPF_SESSION_ROUTES 16u // framed routes
-#define UPF_NONE16 0xffffu     // "none" of an index into an array of the session
+#define UPF_SESSION_ROUTES 16u       // framed routes
+#define UPF_SESSION_APPLICATIONS 32u // that are known by domain names
+#define UPF_DOMAINS_MAX 8192u        // of all applications
+#define UPF_NONE16 0xffffu           // "none" of an index into an array of the session
 #define UPF_WORKERS_MAX 64u
 // Groups of sessions by which drops are counted: those of one CP function in one Network Instance.
 // upf-c gives out the numbers and knows their names. Group 0: no session, or one without a group.
@@ -151,6 +153,8 @@ enum upf_record_type {
 	UPF_REC_TRACE = 9, // struct upf_trace: report packets of a session, or of all
 	UPF_REC_GRANT =
 		10, // struct upf_grant: answer and forward until then; a upf-u with `redundancy`
+	UPF_REC_DOMAINS =
+		11, // struct upf_domains: the domains of all applications, in place of those before
 	// EVENT
 	UPF_REC_EV_URR = 32,       // struct upf_ev_urr: an armed volume was reached
 	UPF_REC_EV_DL_DATA = 33,   // struct upf_ev_dl_data: first packet for a FAR with NOCP
@@ -178,8 +182,8 @@ struct upf_session_ref {
 static_assert(sizeof(struct upf_session_ref) == 16, "upf_session_ref");
 
 // SESSION_PUT: this head, then n_pdr PDRs, n_far FARs, n_qer QERs, n_urr URRs, n_bar BARs, n_sdf
-// SDFs, n_sdf6 IPv6 SDFs, n_route framed routes, text_len octets (redirect URLs), blob_len octets, then
-// zero padding up to a multiple of 8.
+// SDFs, n_sdf6 IPv6 SDFs, n_route framed routes, n_application numbers of applications (64 bits), text_len
+// octets (redirect URLs), blob_len octets, then zero padding up to a multiple of 8.
 struct upf_session_put {
 	struct upf_record rec;
 	uint32_t session;
@@ -198,7 +202,8 @@ struct upf_session_put {
 	uint16_t nat_port; // the first of the session's NAT44 block
 	uint32_t
 		nat_addr_be; // the address of that, in upf_network.nat_prefix of `network`; 0: it has none
-	uint32_t reserved;
+	uint16_t n_application;
+	uint16_t reserved;
 };
 static_assert(sizeof(struct upf_session_put) == 48, "upf_session_put");
 
@@ -266,6 +271,28 @@ struct upf_route {
 };
 static_assert(sizeof(struct upf_route) == 24, "upf_route");
 
+// Applications that are known by domain names (PFDs, TS 29.244 8.2.39). upf-c numbers them; a session names those of its
+// PDRs. How packets are found to be of one: packet/detection.h.
+#define UPF_DOMAIN_DNS 0x01u    // who asks for its addresses tells it
+#define UPF_DOMAIN_TLS 0x02u    // a server's name in a ClientHello, of TLS or of QUIC, tells it
+#define UPF_DOMAIN_ITSELF 0x04u // the name itself is meant
+#define UPF_DOMAIN_BELOW 0x08u  // what ends in it, behind a dot
+struct upf_domain {
+	uint64_t application;
+	uint32_t text_first; // of the name in the text: in lower case, without a dot at the end
+	uint8_t text_len;
+	uint8_t flags; // UPF_DOMAIN_*: by one at least, and what of it
+	uint8_t reserved[2];
+};
+static_assert(sizeof(struct upf_domain) == 16, "upf_domain");
+
+struct upf_domains { // then n upf_domain, text_len octets, zero padding up to a multiple of 8
+	struct upf_record rec;
+	uint32_t n;
+	uint32_t text_len;
+};
+static_assert(sizeof(struct upf_domains) == 16, "upf_domains");
+
 // PDRs come sorted by precedence (TS 29.244 8.2.11: the lowest value is tried first).
 #define UPF_PDR_TEID 0x01u    // the local F-TEID (n3_addr, teid) must match
 #define UPF_PDR_N3_IPV6 0x02u // n3_addr is an IPv6 address
@@ -273,7 +300,8 @@ static_assert(sizeof(struct upf_route) == 24, "upf_route");
 #define UPF_PDR_UE_IPV6 0x08u // the UE IPv6 prefix, likewise; with both flags one of them matches
 #define UPF_PDR_QFI 0x10u     // the QFI of the PDU Session Container must match
 #define UPF_PDR_REMOVE 0x20u  // Outer Header Removal as `removal` says
-#define UPF_PDR_SDF 0x40u     // one of the SDF filters must match (there may be none left that can)
+#define UPF_PDR_SDF \
+	0x40u // one of the SDF filters must match, or the application (there may be none left that can)
 struct upf_pdr {
 	uint32_t precedence;
 	uint16_t pdr_id;
@@ -288,7 +316,7 @@ struct upf_pdr {
 	uint8_t qfi;
 	uint8_t n_qer;
 	uint8_t n_urr;
-	uint8_t reserved;
+	uint8_t application; // of UPF_PDR_SDF: 1 + its index among the session's, 0: none
 	uint16_t far;
 	uint16_t sdf_first;
 	uint16_t sdf_count;
@@ -620,8 +648,17 @@ struct upf_local_stats {
 	uint64_t shaper_waiting;        // those that wait now
 	uint64_t nat_mappings;          // NAT44 mappings now
 	uint64_t nat_mapped;            // mappings made
+	uint64_t detected_now;          // flows, addresses and questions that are kept
+	// Flows found to be of an application by their ClientHello, and addresses by DNS
+	uint64_t detected_tls, detected_quic, detected_dns;
+	uint64_t
+		detection_unread; // ClientHellos and Initial packets whose server's name could not be read
+	uint64_t detection_full; // what was not kept: no room, for the session or for all
+	uint64_t
+		detection_limited; // what was not looked at: too many of the session, or of all, in a second
+	uint64_t reserved;
 };
-static_assert(sizeof(struct upf_local_stats) == 256, "upf_local_stats");
+static_assert(sizeof(struct upf_local_stats) == 320, "upf_local_stats");
 
 struct upf_drop_stats {
 	uint64_t reason[UPF_DROPS_MAX]; // by enum upf_drop

@@ -6,7 +6,7 @@ import "unsafe"
 
 const (
 	AbiMagic                = 0x35475543         // UPF_ABI_MAGIC
-	AbiVersion              = 0x7                // UPF_ABI_VERSION
+	AbiVersion              = 0x8                // UPF_ABI_VERSION
 	MsgMax                  = 0x30000            // UPF_MSG_MAX
 	PdrQers                 = 0x4                // UPF_PDR_QERS
 	PdrUrrs                 = 0x8                // UPF_PDR_URRS
@@ -17,6 +17,8 @@ const (
 	SessionSdfs             = 0x1000             // UPF_SESSION_SDFS
 	SessionBars             = 0x10               // UPF_SESSION_BARS
 	SessionRoutes           = 0x10               // UPF_SESSION_ROUTES
+	SessionApplications     = 0x20               // UPF_SESSION_APPLICATIONS
+	DomainsMax              = 0x2000             // UPF_DOMAINS_MAX
 	None16                  = 0xffff             // UPF_NONE16
 	WorkersMax              = 0x40               // UPF_WORKERS_MAX
 	Groups                  = 0x40               // UPF_GROUPS
@@ -31,6 +33,10 @@ const (
 	SdfSpi                  = 0x4                // UPF_SDF_SPI
 	SdfPorts                = 0x8                // UPF_SDF_PORTS
 	SdfFlowLabel            = 0x10               // UPF_SDF_FLOW_LABEL
+	DomainDns               = 0x1                // UPF_DOMAIN_DNS
+	DomainTls               = 0x2                // UPF_DOMAIN_TLS
+	DomainItself            = 0x4                // UPF_DOMAIN_ITSELF
+	DomainBelow             = 0x8                // UPF_DOMAIN_BELOW
 	PdrTeid                 = 0x1                // UPF_PDR_TEID
 	PdrN3Ipv6               = 0x2                // UPF_PDR_N3_IPV6
 	PdrUeIpv4               = 0x4                // UPF_PDR_UE_IPV4
@@ -89,6 +95,7 @@ const (
 	RecEcho                 = 0x8                // UPF_REC_ECHO
 	RecTrace                = 0x9                // UPF_REC_TRACE
 	RecGrant                = 0xa                // UPF_REC_GRANT
+	RecDomains              = 0xb                // UPF_REC_DOMAINS
 	RecEvUrr                = 0x20               // UPF_REC_EV_URR
 	RecEvDlData             = 0x21               // UPF_REC_EV_DL_DATA
 	RecEvErrorInd           = 0x22               // UPF_REC_EV_ERROR_IND
@@ -302,23 +309,24 @@ type SessionRef struct {
 
 // SessionPut is struct upf_session_put, 48 octets.
 type SessionPut struct {
-	Rec       Record
-	Session   uint32
-	BlobLen   uint32
-	NPdr      uint16
-	NFar      uint16
-	NQer      uint16
-	NUrr      uint16
-	NSdf      uint16
-	NSdf6     uint16
-	NBar      uint16
-	TextLen   uint16
-	Group     uint16
-	Network   uint16
-	NRoute    uint16
-	NatPort   uint16
-	NatAddrBe uint32
-	Reserved  uint32
+	Rec          Record
+	Session      uint32
+	BlobLen      uint32
+	NPdr         uint16
+	NFar         uint16
+	NQer         uint16
+	NUrr         uint16
+	NSdf         uint16
+	NSdf6        uint16
+	NBar         uint16
+	TextLen      uint16
+	Group        uint16
+	Network      uint16
+	NRoute       uint16
+	NatPort      uint16
+	NatAddrBe    uint32
+	NApplication uint16
+	Reserved     uint16
 }
 
 // Sdf is struct upf_sdf, 32 octets.
@@ -365,6 +373,22 @@ type Route struct {
 	Reserved [6]uint8
 }
 
+// Domain is struct upf_domain, 16 octets.
+type Domain struct {
+	Application uint64
+	TextFirst   uint32
+	TextLen     uint8
+	Flags       uint8
+	Reserved    [2]uint8
+}
+
+// Domains is struct upf_domains, 16 octets.
+type Domains struct {
+	Rec     Record
+	N       uint32
+	TextLen uint32
+}
+
 // Pdr is struct upf_pdr, 88 octets.
 type Pdr struct {
 	Precedence      uint32
@@ -380,7 +404,7 @@ type Pdr struct {
 	Qfi             uint8
 	NQer            uint8
 	NUrr            uint8
-	Reserved        uint8
+	Application     uint8
 	Far             uint16
 	SdfFirst        uint16
 	SdfCount        uint16
@@ -552,7 +576,7 @@ type PortStats struct {
 	TxBytes   uint64
 }
 
-// LocalStats is struct upf_local_stats, 256 octets.
+// LocalStats is struct upf_local_stats, 320 octets.
 type LocalStats struct {
 	ArpRequests                 uint64
 	ArpReplies                  uint64
@@ -586,6 +610,14 @@ type LocalStats struct {
 	ShaperWaiting               uint64
 	NatMappings                 uint64
 	NatMapped                   uint64
+	DetectedNow                 uint64
+	DetectedTls                 uint64
+	DetectedQuic                uint64
+	DetectedDns                 uint64
+	DetectionUnread             uint64
+	DetectionFull               uint64
+	DetectionLimited            uint64
+	Reserved                    uint64
 }
 
 // DropStats is struct upf_drop_stats, 512 octets.
@@ -593,7 +625,7 @@ type DropStats struct {
 	Reason [64]uint64
 }
 
-// WorkerStats is struct upf_worker_stats, 10176 octets.
+// WorkerStats is struct upf_worker_stats, 10240 octets.
 type WorkerStats struct {
 	Lcore      uint64
 	CyclesBusy uint64
@@ -834,8 +866,10 @@ var (
 	_ [38 - unsafe.Offsetof(SessionPut{}.NatPort)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.NatAddrBe) - 40]struct{}
 	_ [40 - unsafe.Offsetof(SessionPut{}.NatAddrBe)]struct{}
-	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 44]struct{}
-	_ [44 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.NApplication) - 44]struct{}
+	_ [44 - unsafe.Offsetof(SessionPut{}.NApplication)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 46]struct{}
+	_ [46 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Sdf{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(Sdf{})]struct{}
 	_ [unsafe.Offsetof(Sdf{}.RemoteAddrBe) - 0]struct{}
@@ -906,6 +940,26 @@ var (
 	_ [17 - unsafe.Offsetof(Route{}.Ip6)]struct{}
 	_ [unsafe.Offsetof(Route{}.Reserved) - 18]struct{}
 	_ [18 - unsafe.Offsetof(Route{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Domain{}) - 16]struct{}
+	_ [16 - unsafe.Sizeof(Domain{})]struct{}
+	_ [unsafe.Offsetof(Domain{}.Application) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Domain{}.Application)]struct{}
+	_ [unsafe.Offsetof(Domain{}.TextFirst) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Domain{}.TextFirst)]struct{}
+	_ [unsafe.Offsetof(Domain{}.TextLen) - 12]struct{}
+	_ [12 - unsafe.Offsetof(Domain{}.TextLen)]struct{}
+	_ [unsafe.Offsetof(Domain{}.Flags) - 13]struct{}
+	_ [13 - unsafe.Offsetof(Domain{}.Flags)]struct{}
+	_ [unsafe.Offsetof(Domain{}.Reserved) - 14]struct{}
+	_ [14 - unsafe.Offsetof(Domain{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Domains{}) - 16]struct{}
+	_ [16 - unsafe.Sizeof(Domains{})]struct{}
+	_ [unsafe.Offsetof(Domains{}.Rec) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Domains{}.Rec)]struct{}
+	_ [unsafe.Offsetof(Domains{}.N) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Domains{}.N)]struct{}
+	_ [unsafe.Offsetof(Domains{}.TextLen) - 12]struct{}
+	_ [12 - unsafe.Offsetof(Domains{}.TextLen)]struct{}
 	_ [unsafe.Sizeof(Pdr{}) - 88]struct{}
 	_ [88 - unsafe.Sizeof(Pdr{})]struct{}
 	_ [unsafe.Offsetof(Pdr{}.Precedence) - 0]struct{}
@@ -934,8 +988,8 @@ var (
 	_ [51 - unsafe.Offsetof(Pdr{}.NQer)]struct{}
 	_ [unsafe.Offsetof(Pdr{}.NUrr) - 52]struct{}
 	_ [52 - unsafe.Offsetof(Pdr{}.NUrr)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.Reserved) - 53]struct{}
-	_ [53 - unsafe.Offsetof(Pdr{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Application) - 53]struct{}
+	_ [53 - unsafe.Offsetof(Pdr{}.Application)]struct{}
 	_ [unsafe.Offsetof(Pdr{}.Far) - 54]struct{}
 	_ [54 - unsafe.Offsetof(Pdr{}.Far)]struct{}
 	_ [unsafe.Offsetof(Pdr{}.SdfFirst) - 56]struct{}
@@ -1190,8 +1244,8 @@ var (
 	_ [16 - unsafe.Offsetof(PortStats{}.TxPackets)]struct{}
 	_ [unsafe.Offsetof(PortStats{}.TxBytes) - 24]struct{}
 	_ [24 - unsafe.Offsetof(PortStats{}.TxBytes)]struct{}
-	_ [unsafe.Sizeof(LocalStats{}) - 256]struct{}
-	_ [256 - unsafe.Sizeof(LocalStats{})]struct{}
+	_ [unsafe.Sizeof(LocalStats{}) - 320]struct{}
+	_ [320 - unsafe.Sizeof(LocalStats{})]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.ArpRequests) - 0]struct{}
 	_ [0 - unsafe.Offsetof(LocalStats{}.ArpRequests)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.ArpReplies) - 8]struct{}
@@ -1256,12 +1310,28 @@ var (
 	_ [240 - unsafe.Offsetof(LocalStats{}.NatMappings)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.NatMapped) - 248]struct{}
 	_ [248 - unsafe.Offsetof(LocalStats{}.NatMapped)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.DetectedNow) - 256]struct{}
+	_ [256 - unsafe.Offsetof(LocalStats{}.DetectedNow)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.DetectedTls) - 264]struct{}
+	_ [264 - unsafe.Offsetof(LocalStats{}.DetectedTls)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.DetectedQuic) - 272]struct{}
+	_ [272 - unsafe.Offsetof(LocalStats{}.DetectedQuic)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.DetectedDns) - 280]struct{}
+	_ [280 - unsafe.Offsetof(LocalStats{}.DetectedDns)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.DetectionUnread) - 288]struct{}
+	_ [288 - unsafe.Offsetof(LocalStats{}.DetectionUnread)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.DetectionFull) - 296]struct{}
+	_ [296 - unsafe.Offsetof(LocalStats{}.DetectionFull)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.DetectionLimited) - 304]struct{}
+	_ [304 - unsafe.Offsetof(LocalStats{}.DetectionLimited)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 312]struct{}
+	_ [312 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(DropStats{}) - 512]struct{}
 	_ [512 - unsafe.Sizeof(DropStats{})]struct{}
 	_ [unsafe.Offsetof(DropStats{}.Reason) - 0]struct{}
 	_ [0 - unsafe.Offsetof(DropStats{}.Reason)]struct{}
-	_ [unsafe.Sizeof(WorkerStats{}) - 10176]struct{}
-	_ [10176 - unsafe.Sizeof(WorkerStats{})]struct{}
+	_ [unsafe.Sizeof(WorkerStats{}) - 10240]struct{}
+	_ [10240 - unsafe.Sizeof(WorkerStats{})]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Lcore) - 0]struct{}
 	_ [0 - unsafe.Offsetof(WorkerStats{}.Lcore)]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.CyclesBusy) - 8]struct{}
@@ -1278,12 +1348,12 @@ var (
 	_ [64 - unsafe.Offsetof(WorkerStats{}.Port)]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Local) - 640]struct{}
 	_ [640 - unsafe.Offsetof(WorkerStats{}.Local)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Forwarded) - 896]struct{}
-	_ [896 - unsafe.Offsetof(WorkerStats{}.Forwarded)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Reserved2) - 912]struct{}
-	_ [912 - unsafe.Offsetof(WorkerStats{}.Reserved2)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Drops) - 960]struct{}
-	_ [960 - unsafe.Offsetof(WorkerStats{}.Drops)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Forwarded) - 960]struct{}
+	_ [960 - unsafe.Offsetof(WorkerStats{}.Forwarded)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Reserved2) - 976]struct{}
+	_ [976 - unsafe.Offsetof(WorkerStats{}.Reserved2)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Drops) - 1024]struct{}
+	_ [1024 - unsafe.Offsetof(WorkerStats{}.Drops)]struct{}
 	_ [unsafe.Sizeof(UrrCounter{}) - 24]struct{}
 	_ [24 - unsafe.Sizeof(UrrCounter{})]struct{}
 	_ [unsafe.Offsetof(UrrCounter{}.Bytes) - 0]struct{}

@@ -351,6 +351,24 @@ var readings = []reading{
 		local(func(l *abi.LocalStats) uint64 { return l.NatMappings })},
 	{Family{"upf_nat_mapped_total", counter, "NAT44 mappings that were made; for what none could be made, upf_dropped_packets_total has nat_ports and nat_table.", nil, ""}, true,
 		local(func(l *abi.LocalStats) uint64 { return l.NatMapped })},
+	{Family{"upf_detected_entries", gauge, "Flows, addresses and DNS questions by which packets are told to be of an application with domain names.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.DetectedNow })},
+	{Family{"upf_detected_total", counter, "What was found to be of an application with domain names.", []string{"by"},
+		"by: tls and quic, flows by their ClientHello; dns, addresses by the answer to a UE's question"}, true,
+		func(s *scrape, e emit) {
+			l := &s.sum.Local
+			e(float64(l.DetectedTls), "tls")
+			e(float64(l.DetectedQuic), "quic")
+			e(float64(l.DetectedDns), "dns")
+		}},
+	{Family{"upf_detection_misses_total", counter, "What could have told an application and did not; its packets are those of PDRs of lower precedence.", []string{"reason"},
+		"reason: unread, a ClientHello or QUIC Initial packet whose server's name could not be read; full, there was no room to keep it, for its session or for all; limited, too many of its session, or of all, in a second"}, true,
+		func(s *scrape, e emit) {
+			l := &s.sum.Local
+			e(float64(l.DetectionUnread), "unread")
+			e(float64(l.DetectionFull), "full")
+			e(float64(l.DetectionLimited), "limited")
+		}},
 	{Family{"upf_duplicated_packets_total", counter, "Copies of user packets made as Duplicating Parameters say; those that did not leave are in upf_dropped_packets_total as duplication.", nil, ""}, true,
 		local(func(l *abi.LocalStats) uint64 { return l.Duplicated })},
 	{Family{"upf_redirected_packets_total", counter, "Packets of HTTP connections that a FAR's Redirect Information answered.", nil, ""}, true,

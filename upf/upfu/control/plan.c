@@ -8,12 +8,14 @@
 #include <rte_cycles.h>
 #include <rte_ring.h>
 
+#include "packet/detection.h"
 #include "packet/trace.h"
 #include "packet/worker_state.h"
 #include "process/config.h"
 #include "rules/arena.h"
 #include "rules/bucketmap.h"
 #include "rules/compile.h"
+#include "rules/domains.h"
 #include "rules/session.h"
 
 // ---- the overlay -----------------------------------------------------------------------------------
@@ -309,6 +311,16 @@ plan_grant(const struct plan *plan, const struct upf_grant *grant)
 	return grant->until_ns == 0 || grant->epoch >= plan->base->epoch ? 0 : EPERM;
 }
 
+static int
+plan_domains(struct plan *plan, struct op *op)
+{
+	int rc = domains_compile((const void *)op->record, &op->domains);
+
+	for (unsigned i = 0; rc == 0 && op->domains != NULL && i < plan->base->workers; i++)
+		rc = detection_prepare(plan->base->worker[i]);
+	return rc;
+}
+
 static size_t
 least_length(uint16_t type)
 {
@@ -330,6 +342,8 @@ least_length(uint16_t type)
 		return sizeof(struct upf_trace);
 	case UPF_REC_GRANT:
 		return sizeof(struct upf_grant);
+	case UPF_REC_DOMAINS:
+		return sizeof(struct upf_domains);
 	default:
 		return SIZE_MAX;
 	}
@@ -358,6 +372,8 @@ plan_record(struct plan *plan, struct op *op)
 		return plan_trace(plan, (const void *)record);
 	case UPF_REC_GRANT:
 		return plan_grant(plan, (const void *)record);
+	case UPF_REC_DOMAINS:
+		return plan_domains(plan, op);
 	default:
 		return plan_end_marker(plan, (const void *)record);
 	}
@@ -416,6 +432,7 @@ plan_free(struct plan *plan)
 	for (uint32_t i = 0; i < plan->n; i++) {
 		session_discard(plan->base->sessions, plan->op[i].part);
 		free(plan->op[i].blob);
+		domains_free(plan->op[i].domains);
 	}
 	free(plan->overlay.entry);
 	free(plan->op);

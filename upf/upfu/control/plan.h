@@ -34,6 +34,7 @@ struct op { // a checked record, ready to be applied
 	arena_ref part[2]; // of a SESSION_PUT
 	uint8_t *blob;
 	uint32_t blob_len;
+	struct domains *domains; // of DOMAINS; once that is applied, those before
 	bool armed; // of a URR_ARM: the SESSION_PUT before it has done so
 };
 

@@ -255,6 +255,16 @@ apply_grant(struct rule_base *base, const struct upf_grant *grant)
 		sleep_wake(&base->worker[i]->sleeper);
 }
 
+static void
+apply_domains(struct rule_base *base, struct op *op)
+{
+	struct domains *before = base->sessions->domains;
+
+	// Release: pairs with the load in detection.c.
+	__atomic_store_n(&base->sessions->domains, op->domains, __ATOMIC_RELEASE);
+	op->domains = before; // plan_free() frees it, when no worker can have it any more
+}
+
 static bool
 apply(struct rule_base *base, struct op *op)
 {
@@ -293,6 +303,9 @@ apply(struct rule_base *base, struct op *op)
 	case UPF_REC_TRACE:
 		transaction_trace(base, (const void *)record);
 		return false;
+	case UPF_REC_DOMAINS:
+		apply_domains(base, op);
+		return true;
 	case UPF_REC_GRANT:
 		apply_grant(base, (const void *)record);
 		// Silent at once: no worker sends any more when the answer says so.

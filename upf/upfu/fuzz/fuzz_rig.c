@@ -54,7 +54,14 @@ start_once(void)
 static void
 install(struct rig *rig)
 {
+	static const struct domain_of domain = {FUZZ_APPLICATION, "example.com",
+		UPF_DOMAIN_DNS | UPF_DOMAIN_TLS | UPF_DOMAIN_ITSELF | UPF_DOMAIN_BELOW};
 	static struct session_rules_builder s;
+	static struct transaction t;
+
+	transaction_begin(&t);
+	transaction_domains(&t, &domain, 1);
+	transaction_do(rig, &t, NULL);
 
 	for (uint32_t i = 0; i < 8; i++) {
 		rules_usual(&s, i, FUZZ_UE + i, FUZZ_TEID + i);
@@ -89,8 +96,16 @@ install(struct rig *rig)
 			s.far[0].tos = 0xb8;
 			s.far[0].tos_mask = 0xfc;
 			break;
-		case 6: // no tunnel yet
+		case 6: // no tunnel yet, and an application by domain
 			s.far[1].ohc = UPF_OHC_NONE;
+			s.pdr[2] = s.pdr[1];
+			s.pdr[1] = s.pdr[0];
+			s.n_pdr = 3;
+			s.pdr[0].precedence = 100;
+			s.pdr[0].flags |= UPF_PDR_SDF;
+			s.pdr[0].application = 1;
+			s.n_application = 1;
+			s.application[0] = FUZZ_APPLICATION;
 			break;
 		default: // tunnels over IPv6
 			if (i == 0)
@@ -102,7 +117,7 @@ install(struct rig *rig)
 			memcpy(s.far[1].peer_addr, rig_gnb6, sizeof(upf_addr));
 			memcpy(s.far[1].local_addr, rig_n3_addr6, sizeof(upf_addr));
 		}
-		for (unsigned p = 0; p < 2; p++) { // session 0 has rig_ue6, the others follow
+		for (unsigned p = 0; p < s.n_pdr; p++) { // session 0 has rig_ue6, the others follow
 			s.pdr[p].flags |= UPF_PDR_UE_IPV6;
 			memcpy(s.pdr[p].ue_prefix, rig_ue6, 8);
 			s.pdr[p].ue_prefix[5] = (uint8_t)(i + 1);

@@ -8,8 +8,9 @@
 
 #define FUZZ_SESSIONS 64u
 #define FUZZ_VLAN 5u
-#define FUZZ_TEID 0x100u // of session 0; the others follow
-#define FUZZ_UE RIG_UE   // likewise
+#define FUZZ_TEID 0x100u             // of session 0; the others follow
+#define FUZZ_APPLICATION UINT64_C(7) // example.com, of session 6
+#define FUZZ_UE RIG_UE               // likewise
 // Of NAT44, which network 1 has; session FUZZ_SESSIONS is there.
 #define FUZZ_PUBLIC RIG_IP(203, 0, 113, 1)
 

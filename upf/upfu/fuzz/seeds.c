@@ -185,6 +185,54 @@ save_session(const char *name, const struct session_rules_builder *s)
 	save("transactions", name, input, 3 + t.length);
 }
 
+// A user's UDP packet of session 6 with this in it, up or down.
+static void
+save_message(const char *name, bool up, uint16_t remote_port, const struct octets *octets)
+{
+	const uint32_t ue = FUZZ_UE + 6;
+	const struct ip_fields ip = {.src = up ? ue : RIG_REMOTE,
+		.dst = up ? RIG_REMOTE : ue,
+		.sport = up ? 4000 : remote_port,
+		.dport = up ? remote_port : 4000,
+		.payload = (uint32_t)octets->n};
+	struct frame packet, f;
+
+	frame_ip(&packet, &ip);
+	memcpy(packet.data + 28, octets->at, octets->n);
+	if (up)
+		frame_gpdu_of(&f, NULL, FUZZ_TEID + 6, 9, &packet);
+	else
+		frame_eth(&f, &rig_gateway_mac, &packet);
+	save_frame(name, up ? UPF_PORT_N3 : UPF_PORT_N6, &f);
+}
+
+static void
+save_detection(void)
+{
+	struct octets message, to, frames = {.n = sizeof(hello_rfc9001)};
+	const uint8_t address[4] = {8, 8, 8, 8};
+	struct transaction t;
+	uint8_t input[3 + sizeof(struct upf_msg) + 256] = {0};
+	const struct domain_of domain = {FUZZ_APPLICATION, "example.com", 0x0f};
+
+	memcpy(frames.at, hello_rfc9001, sizeof(hello_rfc9001));
+	hello_quic(&to, 1, 1, &frames, 1200);
+	save_message("quic-hello", true, 443, &to);
+	hello_dns_question(&to, 7, 1, "example.com");
+	save_message("dns-question", true, 53, &to);
+	hello_dns_answer(&to);
+	hello_dns_record(&to, NULL, 1, 60, address, 4);
+	save_message("dns-answer", false, 53, &to);
+	hello_tls(&message, "example.com", 0, 0);
+	hello_records(&to, &message, 4096);
+	save_message("tls-hello", true, 443, &to); // its protocol is the fuzzer's to change
+	transaction_begin(&t);
+	transaction_domains(&t, &domain, 1);
+	input[2] = (uint8_t)t.length;
+	memcpy(input + 3, t.bytes, t.length);
+	save("transactions", "domains", input, 3 + t.length);
+}
+
 static void
 save_rules(void)
 {
@@ -293,6 +341,7 @@ main(int argc, char **argv)
 	folder = argv[1];
 	save_packets();
 	save_nat();
+	save_detection();
 	save_rules();
 	save_classify();
 	save_hellos();

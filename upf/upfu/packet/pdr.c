@@ -2,6 +2,7 @@
 // whole PDI wins. Packets from a tunnel are matched by PDRs with its F-TEID, others by those without.
 // A part with SDF filters or many PDRs has a table that finds the same one (tss.h); it lies behind
 // the PDRs in memory that is as cold, so the burst then goes through three times.
+#include "packet/detection.h"
 #include "packet/end_marker.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"
@@ -43,27 +44,47 @@ find_in_list(const struct part *part, const struct pkt *p, const struct finding 
 	return pdr;
 }
 
+// `applications`: those of the session that the packet is of.
 static inline __attribute__((always_inline)) const struct pdr *
-find_in_table(const struct part *part, const struct pkt *p, const struct finding *f,
-	enum upf_direction direction)
+match_table(const struct part *part, const struct pkt *p, const struct finding *f,
+	enum upf_direction direction, uint32_t applications)
 {
 	const struct tss *table = part_at(part, part_more(part)->table);
 	struct tss_flow flow;
 	uint16_t i;
 
-	// Its entries are of no address then.
-	if (unlikely((part->flags & PART_FRAMED) != 0) && f->families == 0)
-		return &part->pdr[part->n_pdr];
-
 	if (likely(!p->ip6)) {
 		tss_flow_ipv4(&flow, f->ip, p->ip_len, direction, p->qfi, f->fteid);
+		tss_flow_add_applications(&flow, TSS_IPV4, applications);
 		i = tss_match(table, TSS_IPV4, &flow);
 	} else {
 		tss_flow_ipv6(&flow, (const struct rte_ipv6_hdr *)f->ip, p->ip_len, p->proto, p->l4,
 			direction, p->qfi, f->fteid);
+		tss_flow_add_applications(&flow, TSS_IPV6, applications);
 		i = tss_match(table, TSS_IPV6, &flow);
 	}
 	return &part->pdr[i != TSS_NONE ? i : part->n_pdr];
+}
+
+static __attribute__((noinline)) const struct pdr *
+find_special(struct worker *w, const struct part *part, struct pkt *p, const struct finding *f,
+	enum upf_direction direction)
+{
+	// Its entries are of no address then.
+	if ((part->flags & PART_FRAMED) != 0 && f->families == 0)
+		return &part->pdr[part->n_pdr];
+	if ((part->flags & PART_DOMAINS) == 0)
+		return match_table(part, p, f, direction, 0);
+	return match_table(part, p, f, direction, detection_look(w, p, direction));
+}
+
+static inline __attribute__((always_inline)) const struct pdr *
+find_in_table(struct worker *w, const struct part *part, struct pkt *p, const struct finding *f,
+	enum upf_direction direction)
+{
+	if (unlikely((part->flags & PART_SPECIAL) != 0))
+		return find_special(w, part, p, f, direction);
+	return match_table(part, p, f, direction, 0);
 }
 
 // Of a PDR with pdr_urr_flags() or PDR_URR_LIST.
@@ -149,14 +170,14 @@ families_of(const struct part *part, const struct pkt *p, bool uplink)
 // back, by a tunnel of its own, what was on its way to the UE, and it goes on to the target. That comes from access and is
 // the UE's by its destination. Whether the packet is such a one; p->pdr is its PDR then.
 static __attribute__((noinline)) bool
-find_relaying(struct pkt *p, struct finding *f)
+find_relaying(struct worker *w, struct pkt *p, struct finding *f)
 {
 	const struct part *part = p->part;
 
 	f->families = families_of(part, p, false);
 	if (f->families == 0)
 		return false;
-	p->pdr = (part->flags & PART_TABLE) != 0 ? find_in_table(part, p, f, UPF_DL)
+	p->pdr = (part->flags & PART_TABLE) != 0 ? find_in_table(w, part, p, f, UPF_DL)
 						 : find_in_list(part, p, f);
 	return p->pdr != part->pdr + part->n_pdr && (p->pdr->mark & PDR_RELAYS) != 0;
 }
@@ -224,11 +245,11 @@ pdr_match(struct worker *w, struct pkt *p)
 	// all that comes from access.
 	if (unlikely(uplink && f.families == 0 &&
 		    (part->flags & (PART_UE_IPV4 | PART_UE_IPV6)) != 0)) {
-		if (!find_relaying(p, &f))
+		if (!find_relaying(w, p, &f))
 			return UPF_DROP_SPOOFED_SOURCE;
 	} else {
 		p->pdr = unlikely(table)
-			? find_in_table(part, p, &f, (enum upf_direction)part->direction)
+			? find_in_table(w, part, p, &f, (enum upf_direction)part->direction)
 			: find_in_list(part, p, &f);
 		if (unlikely(p->pdr == part->pdr + part->n_pdr))
 			return UPF_DROP_NO_PDR;

@@ -13,6 +13,7 @@
 #include "link/neigh_message.h"
 #include "packet/buffer.h"
 #include "packet/commands.h"
+#include "packet/detection.h"
 #include "packet/end_marker.h"
 #include "packet/events.h"
 #include "packet/forwards_only.h"
@@ -104,6 +105,7 @@ worker_tick(struct worker *w)
 		gateways_tick(w);
 	reassembly_tick(w);
 	nat_tick(w);
+	detection_tick(w);
 	buffer_tick(w);
 	silence_tick(w);
 	if (w->index == 0)

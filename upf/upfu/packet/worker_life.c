@@ -18,6 +18,7 @@
 #include "packet/icmp_error.h"
 #include "packet/message.h"
 #include "packet/mss.h"
+#include "packet/detection.h"
 #include "packet/nat.h"
 #include "packet/outbox.h"
 #include "packet/own_packets.h"
@@ -139,6 +140,7 @@ worker_free(struct worker *w)
 	icmp_forget_unreachable(w);
 	reassembly_free(w->reassembly);
 	nat_free(w);
+	detection_free(w);
 	trace_free(w);
 	buffer_free(&w->buffers);
 	shaper_free(&w->shaper);

@@ -24,6 +24,7 @@
 #include "upf_abi.h"
 
 struct config;
+struct detection;
 struct nat;
 struct reassembly;
 struct rte_mempool;
@@ -106,6 +107,7 @@ struct worker {
 	struct end_markers end_markers;
 	struct reassembly *reassembly; // NULL: fragments are dropped
 	struct nat *nat;               // NULL: no network instance has NAT44
+	struct detection *detection;   // NULL: no application was known by domains yet
 	const struct config *config;
 	uint16_t mss_room;    // mss.h, 0: MSS options are left alone
 	uint32_t fragment_id; // of the last packet cut into fragments

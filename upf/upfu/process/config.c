@@ -1173,6 +1173,7 @@ read_limits(struct reader *r, const char *name, const yaml_node_t *map, void *de
 	struct number buffer_duration = {&l->buffer_duration_s, 1, 86400};
 	struct number errors = {&l->error_indications, 0, 1000000};
 	struct number icmp = {&l->icmp_errors, 0, 1000000};
+	struct number detected = {&l->detected, 1024, 16u << 20};
 	struct key keys[] = {
 		{"sessions_max", read_number, &sessions, false, NULL},
 		{"urr_slots", read_number, &urrs, false, NULL},
@@ -1186,6 +1187,7 @@ read_limits(struct reader *r, const char *name, const yaml_node_t *map, void *de
 		{"buffer_duration_s", read_number, &buffer_duration, false, NULL},
 		{"error_indications", read_number, &errors, false, NULL},
 		{"icmp_errors", read_number, &icmp, false, NULL},
+		{"detected", read_number, &detected, false, NULL},
 	};
 
 	return read_mapping(r, name, map, KEYS(keys));
@@ -1332,6 +1334,7 @@ set_defaults(struct config *config)
 				.buffer_duration_s = 60,
 				.error_indications = 100,
 				.icmp_errors = 100,
+				.detected = 32768,
 			},
 		.udp6_zero_checksum = true,
 		.reassembly = {.packets = 128, .timeout_ms = 1000},

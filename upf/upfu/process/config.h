@@ -80,6 +80,7 @@ struct config_limits {
 	uint32_t buffer_duration_s; // of packets whose BAR does not say how long
 	uint32_t error_indications; // sent a second, a worker
 	uint32_t icmp_errors;       // sent a second, a worker
+	uint32_t detected;          // entries of packet/detection.h, in all
 };
 
 enum config_fragmentation {    // of IPv4 packets without DF that do not fit into the tunnel

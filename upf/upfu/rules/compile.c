@@ -30,6 +30,7 @@ struct record { // the arrays of one SESSION_PUT
 	const struct upf_sdf *sdf;
 	const struct upf_sdf6 *sdf6;
 	const struct upf_route *route;
+	const uint64_t *application;
 	const char *text;
 	const uint8_t *blob;
 	// Of all PDRs:
@@ -58,13 +59,14 @@ split(const struct upf_session_put *put, struct record *r)
 		put->n_far > UPF_SESSION_FARS || put->n_qer > UPF_SESSION_QERS ||
 		put->n_urr > UPF_SESSION_URRS || put->n_bar > UPF_SESSION_BARS ||
 		put->n_sdf > UPF_SESSION_SDFS || put->n_sdf6 > UPF_SESSION_SDFS ||
-		put->n_route > UPF_SESSION_ROUTES || put->group >= UPF_GROUPS)
+		put->n_route > UPF_SESSION_ROUTES ||
+		put->n_application > UPF_SESSION_APPLICATIONS || put->group >= UPF_GROUPS)
 		return EINVAL;
 	need = sizeof(*put) + put->n_pdr * sizeof(*r->pdr) + put->n_far * sizeof(*r->far) +
 		put->n_qer * sizeof(*r->qer) + put->n_urr * sizeof(*r->urr) +
 		put->n_bar * sizeof(*r->bar) + put->n_sdf * sizeof(*r->sdf) +
-		put->n_sdf6 * sizeof(*r->sdf6) + put->n_route * sizeof(*r->route) + put->text_len +
-		put->blob_len;
+		put->n_sdf6 * sizeof(*r->sdf6) + put->n_route * sizeof(*r->route) +
+		put->n_application * sizeof(*r->application) + put->text_len + put->blob_len;
 	if (((need + 7) & ~UINT64_C(7)) != put->rec.length)
 		return EINVAL;
 	r->put = put;
@@ -76,6 +78,7 @@ split(const struct upf_session_put *put, struct record *r)
 	r->sdf = take(&at, put->n_sdf * sizeof(*r->sdf));
 	r->sdf6 = take(&at, put->n_sdf6 * sizeof(*r->sdf6));
 	r->route = take(&at, put->n_route * sizeof(*r->route));
+	r->application = take(&at, put->n_application * sizeof(*r->application));
 	r->text = take(&at, put->text_len);
 	r->blob = at;
 	return 0;
@@ -273,7 +276,9 @@ pdr_is_valid(const struct config *config, struct record *r, const struct upf_pdr
 		!range_is_valid(pdr->sdf6_first, pdr->sdf6_count, put->n_sdf6) ||
 		!indexes_are_valid(pdr->qer, pdr->n_qer, UPF_PDR_QERS, put->n_qer) ||
 		!indexes_are_valid(pdr->urr, pdr->n_urr, UPF_PDR_URRS, put->n_urr) ||
-		pdr->qfi > 0x3f || pdr->removal > 6 || !note_ue(r, pdr))
+		pdr->application > put->n_application ||
+		(pdr->application != 0 && (pdr->flags & UPF_PDR_SDF) == 0) || pdr->qfi > 0x3f ||
+		pdr->removal > 6 || !note_ue(r, pdr))
 		return false;
 	// An F-TEID is one of ours, and what comes by it is always taken out of its tunnel. Where
 	// there is no tunnel, UDP/IP or IP may be what is to be removed.
@@ -691,7 +696,9 @@ wants_table(const struct record *r, enum upf_direction direction)
 	for (unsigned i = 0; i < r->put->n_pdr; i++) {
 		if (!part_has(&r->pdr[i], direction))
 			continue;
-		if ((r->pdr[i].flags & UPF_PDR_SDF) != 0 || ++n > LIST_PDRS)
+		// What tells applications is learned where a table is asked.
+		if ((r->pdr[i].flags & UPF_PDR_SDF) != 0 || r->put->n_application != 0 ||
+			++n > LIST_PDRS)
 			return true;
 	}
 	return false;
@@ -758,6 +765,23 @@ compile_routes(struct layout *l)
 	return at;
 }
 
+static uint32_t
+compile_applications(struct layout *l)
+{
+	const struct record *r = l->r;
+	size_t octets = r->put->n_application * sizeof(*r->application);
+	struct part_applications head = {.n = r->put->n_application, .stamp = UINT32_C(0x811c9dc5)};
+	uint32_t at = reserve(l, sizeof(head));
+
+	for (unsigned i = 0; i < head.n; i++)
+		head.stamp = (head.stamp ^ (uint32_t)(r->application[i] >> 32) ^
+				     (uint32_t)r->application[i]) *
+			UINT32_C(0x01000193);
+	put_at(l, at, &head, sizeof(head));
+	put_at(l, reserve(l, octets), r->application, octets);
+	return at;
+}
+
 static unsigned
 bucket_of(const struct record *r)
 {
@@ -796,6 +820,9 @@ compile_part(struct layout *l, enum upf_direction direction)
 		part.flags |= (r->far[i].action & UPF_FAR_BUFF) != 0 ? PART_BUFFERS : 0;
 	// Only whole packets have the ports by which they are translated.
 	part.flags |= r->put->nat_addr_be != 0 ? PART_NAT | PART_PORTS : 0;
+	// And those by which their flow is known.
+	if (r->put->n_application != 0 && l->table->size != 0)
+		part.flags |= PART_DOMAINS | PART_PORTS;
 	reserve(l, sizeof(part));
 	at = reserve(l, part.n_pdr * sizeof(struct pdr));
 	for (unsigned i = 0; i < r->put->n_pdr; i++) {
@@ -814,6 +841,8 @@ compile_part(struct layout *l, enum upf_direction direction)
 			part.flags |= PART_FRAMED;
 			more.route = compile_routes(l);
 		}
+		if ((part.flags & PART_DOMAINS) != 0)
+			more.applications = compile_applications(l);
 		more.nat_addr = r->put->nat_addr_be;
 		more.nat_port = r->put->nat_port;
 		part.n_bar = (uint8_t)r->put->n_bar;

@@ -9,6 +9,7 @@
 
 #include "rules/arena.h"
 #include "rules/bucketmap.h"
+#include "rules/domains.h"
 
 #define NETS 65536u
 
@@ -95,6 +96,7 @@ session_table_free(struct session_table *table)
 		bucketmap_free(&table->nat[i]);
 	}
 	bucketmap_free(&table->n3);
+	domains_free(table->domains);
 	ue_nets_free(&table->nets6);
 	ue_nets_free(&table->nets4);
 	arena_free_all(&table->arena);

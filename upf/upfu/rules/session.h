@@ -28,6 +28,7 @@
 #include "rules/bucketmap.h"
 #include "upf_abi.h"
 
+struct domains;
 struct rte_rcu_qsbr;
 
 // ---- compiled rules --------------------------------------------------------------------------
@@ -151,9 +152,11 @@ pdr_gateway(const struct pdr *pdr)
 #define PART_BUFFERS 0x02u // some FAR of the session buffers
 #define PART_UE_IPV4 0x04u
 #define PART_UE_IPV6 0x08u
-#define PART_PORTS 0x10u  // some SDF filter asks for ports or an SPI, or NAT44 for ports
-#define PART_FRAMED 0x20u // the session has framed routes: part_routes()
-#define PART_NAT 0x40u    // the session has a NAT44 block: part_more
+#define PART_PORTS 0x10u   // some SDF filter asks for ports or an SPI, or NAT44 for ports
+#define PART_FRAMED 0x20u  // the session has framed routes: part_routes()
+#define PART_NAT 0x40u     // the session has a NAT44 block: part_more
+#define PART_DOMAINS 0x80u // a PDR of the session has an application by domain: part_applications()
+#define PART_SPECIAL (PART_FRAMED | PART_DOMAINS) // what a table alone does not do
 
 struct part { // of a session: the PDRs of one direction
 	uint32_t session;
@@ -184,6 +187,7 @@ struct part_more {      // offsets of octets from the part's start
 	rte_be32_t nat_addr;
 	uint16_t nat_port;
 	uint16_t reserved;
+	uint32_t applications; // struct part_applications of PART_DOMAINS
 };
 
 // Framed routes (TS 29.244 5.16): networks behind the UE.
@@ -199,6 +203,13 @@ static_assert(sizeof(struct part_route) == 24, "part_route");
 struct part_routes {
 	uint64_t n;
 	struct part_route route[];
+};
+
+// The session's applications that are known by domain names; a flow has a bit for each (tss.h).
+struct part_applications {
+	uint32_t n;
+	uint32_t stamp; // other applications, another stamp
+	uint64_t application[];
 };
 
 static inline const void *
@@ -225,6 +236,13 @@ static inline const struct part_routes *
 part_routes(const struct part *part)
 {
 	return part_at(part, part_more(part)->route);
+}
+
+// Of PART_DOMAINS.
+static inline const struct part_applications *
+part_applications(const struct part *part)
+{
+	return part_at(part, part_more(part)->applications);
 }
 
 // Of PART_TABLE: what is read of most tables, without a look at the part beyond its head.
@@ -328,6 +346,7 @@ struct session_table {
 	uint64_t route4_lens, route6_lens; // bit n - 1: there are such of n bits, found in there
 	struct bucketmap
 		nat[UPF_NETWORKS]; // blocks of NAT44, of those with session_table_add_nat()
+	struct domains *domains;   // NULL: there are none
 	struct rte_rcu_qsbr *qsbr;
 	// The control thread's:
 	struct session_state *state; // [max]

@@ -51,11 +51,12 @@ struct tss_flow {
 			uint8_t qfi;                      // of the PDU Session Container, else 0
 			uint8_t has;                      // TSS_HAS_*
 			uint32_t spi;                     // host order
-			uint32_t flow_label;              // IPv6: 20 bits, host order
+			uint32_t flow_label;     // IPv6: 20 bits, host order; IPv4: applications
 			uint64_t fteid;          // what tells F-TEIDs of the session apart, else 0
 			uint8_t remote_rest[12]; // IPv6: the other octets
 			uint8_t local_rest[12];
-			uint32_t zero[2];
+			uint32_t applications6; // IPv6
+			uint32_t zero;
 		};
 		uint32_t word[TSS_WORDS];
 		uint64_t pair[TSS_WORDS / 2];
@@ -63,6 +64,19 @@ struct tss_flow {
 } __attribute__((aligned(64)));
 static_assert(sizeof(struct tss_flow) == 64, "one cache line");
 static_assert(offsetof(struct tss_flow, remote_rest) == 4 * TSS_WORDS_IPV4, "IPv4 first");
+
+// The word with a bit for each application of the session that the packet is of (detection.h).
+#define TSS_APPLICATIONS(family) ((family) == TSS_IPV4 ? 5u : 14u)
+static_assert(offsetof(struct tss_flow, flow_label) == 4 * TSS_APPLICATIONS(TSS_IPV4), "IPv4");
+static_assert(offsetof(struct tss_flow, applications6) == 4 * TSS_APPLICATIONS(TSS_IPV6), "IPv6");
+
+static inline void
+tss_flow_add_applications(struct tss_flow *flow, enum tss_family family, uint32_t applications)
+{
+	// As the 64 bits in which tss_match.c writes and reads it.
+	flow->pair[TSS_APPLICATIONS(family) / 2] |= (uint64_t)applications
+		<< (TSS_APPLICATIONS(family) % 2 * 32);
+}
 
 struct tss;
 

@@ -164,6 +164,14 @@ tss_entries_of_pdr(struct tss_entry *to, uint16_t order, const struct upf_pdr *p
 		narrow_to_sdf6(&to[n], &sdf6[pdr->sdf6_first + i]);
 		n += narrow_to_ue(&to[n], pdr, framed);
 	}
+	for (unsigned family = 0; pdr->application != 0 && family < TSS_FAMILIES; family++) {
+		unsigned word = TSS_APPLICATIONS(family);
+
+		to[n] = any;
+		to[n].family = (uint8_t)family;
+		to[n].key.word[word] = to[n].mask.word[word] = UINT32_C(1) << (pdr->application - 1);
+		n += narrow_to_ue(&to[n], pdr, framed);
+	}
 	return n;
 }
 

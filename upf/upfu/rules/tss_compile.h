@@ -20,7 +20,7 @@ struct tss_entry {
 static inline unsigned
 tss_entries_max(const struct upf_pdr *pdr)
 {
-	return 2u + pdr->sdf_count + pdr->sdf6_count;
+	return 4u + pdr->sdf_count + pdr->sdf6_count;
 }
 
 // Appends the PDR's entries; returns how many (0: it can match nothing). sdf and sdf6 are the

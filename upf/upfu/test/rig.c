@@ -177,6 +177,7 @@ rig_config6(void)
 	in[UPF_PORT_N6].prefix_len6 = 64;
 	set_addr(in[UPF_PORT_N6].gateway6[0], rig_gateway6, 1);
 	config.limits.icmp_errors = 100;
+	config.limits.detected = 1024;
 	config.udp6_zero_checksum = true;
 	config.reassembly = (struct config_reassembly){.packets = 16, .timeout_ms = 1000};
 	config.ra.lifetime_s = 65535;

@@ -59,6 +59,7 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 		.n_sdf6 = (uint16_t)s->n_sdf6,
 		.n_bar = (uint16_t)s->n_bar,
 		.n_route = (uint16_t)s->n_route,
+		.n_application = (uint16_t)s->n_application,
 		.group = s->group,
 		.network = s->network,
 		.nat_addr_be = rte_cpu_to_be_32(s->nat_addr),
@@ -75,6 +76,7 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 	append(t, s->sdf, s->n_sdf * sizeof(s->sdf[0]));
 	append(t, s->sdf6, s->n_sdf6 * sizeof(s->sdf6[0]));
 	append(t, s->route, s->n_route * sizeof(s->route[0]));
+	append(t, s->application, s->n_application * sizeof(s->application[0]));
 	append(t, s->text, put.text_len);
 	append(t, s->blob, put.blob_len);
 	pad(t, from);
@@ -103,6 +105,29 @@ transaction_blob(struct transaction *t, uint16_t type, uint32_t session, const c
 
 	transaction_add(t, &ref, sizeof(ref));
 	append(t, blob, ref.blob_len);
+	pad(t, from);
+}
+
+void
+transaction_domains(struct transaction *t, const struct domain_of *list, unsigned n)
+{
+	size_t from = t->length;
+	struct upf_domains head = {.rec = {.type = UPF_REC_DOMAINS}, .n = n};
+
+	for (unsigned i = 0; i < n; i++)
+		head.text_len += (uint32_t)strlen(list[i].name);
+	transaction_add(t, &head, sizeof(head));
+	for (uint32_t i = 0, at = 0; i < n; i++) {
+		struct upf_domain domain = {.application = list[i].application,
+			.text_first = at,
+			.text_len = (uint8_t)strlen(list[i].name),
+			.flags = list[i].flags};
+
+		append(t, &domain, sizeof(domain));
+		at += domain.text_len;
+	}
+	for (unsigned i = 0; i < n; i++)
+		append(t, list[i].name, strlen(list[i].name));
 	pad(t, from);
 }
 

@@ -26,6 +26,8 @@ struct session_rules_builder {
 	unsigned n_bar;
 	struct upf_route route[UPF_SESSION_ROUTES + 1];
 	unsigned n_route;
+	uint64_t application[UPF_SESSION_APPLICATIONS + 1];
+	unsigned n_application;
 	const char *blob;
 };
 
@@ -42,6 +44,13 @@ void transaction_add(struct transaction *t, const void *record, size_t length);
 void transaction_put(struct transaction *t, const struct session_rules_builder *s);
 void transaction_del(struct transaction *t, uint32_t session);
 void transaction_blob(struct transaction *t, uint16_t type, uint32_t session, const char *blob);
+// The domains of all applications.
+struct domain_of {
+	uint64_t application;
+	const char *name;
+	uint8_t flags; // UPF_DOMAIN_*
+};
+void transaction_domains(struct transaction *t, const struct domain_of *list, unsigned n);
 // Runs it; returns the errno, and the refused record in *record (NULL: not wanted).
 int transaction_do(struct rig *rig, struct transaction *t, uint32_t *record);
 

@@ -191,7 +191,7 @@ takes_ipv6_vlans_and_a_third_interface(void **state)
 		    "outer\n"
 		    "reassembly: {packets: 7, timeout_ms: 50}\nbuffer_full: drop_oldest\n"
 		    "router_advertisement: {managed: true, other: true, lifetime_s: 9, mtu: 1400}\n"
-		    "limits: {icmp_errors: 5}\n",
+		    "limits: {icmp_errors: 5, detected: 2048}\n",
 		    &c, error, sizeof(error)) < 0)
 		fail_msg("%s", error);
 	assert_int_equal(c.networks, 1);
@@ -214,6 +214,7 @@ takes_ipv6_vlans_and_a_third_interface(void **state)
 	assert_int_equal(c.ra.lifetime_s, 9);
 	assert_int_equal(c.ra.mtu, 1400);
 	assert_int_equal(c.limits.icmp_errors, 5);
+	assert_int_equal(c.limits.detected, 2048);
 	// Whose address is it, and no two F-TEIDs share a key.
 	assert_int_equal(config_owner(&c, true, last), UPF_PORT_N9);
 	assert_int_equal(config_owner(&c, true, beyond), -1);

@@ -32,6 +32,7 @@ main(void)
 	failed += test_networks();
 	failed += test_framed();
 	failed += test_nat();
+	failed += test_detection();
 	failed += test_urr();
 	failed += test_buffer();
 	failed += test_handoff();

@@ -7,6 +7,7 @@ int test_bucketmap(void);
 int test_buffer(void);
 int test_carrier(void);
 int test_config(void);
+int test_detection(void);
 int test_device(void);
 int test_drops(void);
 int test_duplicate(void);
