@@ -81,6 +81,7 @@ type Agent struct {
 	poolAt       map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
 	poolUsed     map[ueKey]uint32        // sessions by UE addresses that were chosen here
 	pfds         map[string]catalogue    // by Node ID of the CP function
+	toldDomains  atomic.Bool             // upf-u has heard of domain names
 	postponed    map[uint32]bool         // sessions to be measured when upf-u is back
 	pairs        store.Slots
 }

@@ -164,6 +164,9 @@ func (h *Ahead) take(sessions []store.Entry, meta []byte) error {
 	if !bytes.Equal(meta, h.meta) {
 		h.meta = bytes.Clone(meta)
 		if h.adopt() {
+			if err := h.as.tellDomains(h.conn); err != nil {
+				return err
+			}
 			if err := h.again(); err != nil {
 				return err
 			}

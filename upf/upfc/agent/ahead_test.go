@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -442,5 +443,30 @@ func TestTakeoverOfTenThousandSessions(t *testing.T) {
 				t.Errorf("the rules of %d sessions are sent when the unit is taken over, want %d", puts, tt.changed)
 			}
 		})
+	}
+}
+
+// A standby's upf-u knows the domains of applications before it serves, and follows their changes.
+func TestStandbyKnowsDomains(t *testing.T) {
+	p := newPair(t)
+	p.smf = fakesmf.New(t, p.agent[0].Addr())
+	p.smf.Associate()
+	same := func() bool {
+		domains := func(i int) []dataplane.Domain {
+			list := p.upfu[i].Domains()
+			slices.SortFunc(list, func(a, b dataplane.Domain) int { return strings.Compare(a.Name, b.Name) })
+			return list
+		}
+		return cmp.Equal(domains(0), domains(1)) && cmp.Equal(rulesOf(p.upfu[0].Sessions()), rulesOf(p.upfu[1].Sessions()))
+	}
+	for _, names := range [][]string{{"video.example", "cdn.example"}, {"other.example"}, {}} {
+		fakesmf.WantCause(t, describe(t, p.smf, domainsOf("video", names...)).Cause, ie.CauseRequestAccepted)
+		if len(names) == 2 {
+			p.smf.Established(1, downlinkPDR(5, ie.NewUEIPAddress(0x02, "10.45.0.1", "", 0, 0), ie.NewApplicationID("video")), coreFAR(1))
+		}
+		if got := p.upfu[0].Domains(); len(got) != len(names) {
+			t.Fatalf("upf-u has %v, want %v", got, names)
+		}
+		p.await("the standby's upf-u has them", same)
 	}
 }

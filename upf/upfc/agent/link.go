@@ -488,6 +488,10 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta
 	if err := a.deleteIndexes(conn, drop); err != nil {
 		return err
 	}
+	// upf-u has them, unless the upf-c before was changing them.
+	if err := a.tellDomains(conn); err != nil {
+		return err
+	}
 	return a.writeMeta(conn)
 }
 
@@ -655,6 +659,9 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
 	a.store.Begin(conn.Shm(), conn.Hello().BootId)
+	if err := a.tellDomains(conn); err != nil {
+		return err
+	}
 	ahead := a.filledAhead(conn)
 	all, over := iter.Pull(a.store.All(""))
 	defer over()

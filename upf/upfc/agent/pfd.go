@@ -2,8 +2,11 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"slices"
+	"unsafe"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -29,16 +32,58 @@ func (a *Agent) knowsApplication(node string) func(string) bool {
 	}
 }
 
-// applications gives the flows of a node's applications as they are now.
-func (a *Agent) applications(node string) func(string) []rules.Flow {
-	return func(id string) []rules.Flow {
+// applications gives a node's applications as they are now.
+func (a *Agent) applications(node string) func(string) *rules.ApplicationPFDs {
+	return func(id string) *rules.ApplicationPFDs {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if p := a.pfds[node][id]; p != nil {
-			return p.Flows
+		return a.pfds[node][id]
+	}
+}
+
+// applicationNumber is by what upf-u knows an application. It follows from the name, so that upf-u, a new upf-c and a standby agree
+// without a word.
+func applicationNumber(node, id string) uint64 {
+	sum := sha256.Sum256([]byte(node + "\x00" + id))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// domains are those of all applications, as upf-u wants them.
+func (a *Agent) domains() (list []dataplane.Domain) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	flag := func(set bool, flag uint8) uint8 {
+		if set {
+			return flag
 		}
+		return 0
+	}
+	for _, c := range a.pfds {
+		for _, p := range c {
+			for _, d := range p.Domains {
+				list = append(list, dataplane.Domain{
+					Application: p.Number, Name: d.Name,
+					Flags: flag(d.DNS, abi.DomainDns) | flag(d.TLS, abi.DomainTls) | flag(d.Itself, abi.DomainItself) | flag(d.Below, abi.DomainBelow),
+				})
+			}
+		}
+	}
+	return list
+}
+
+// tellDomains gives upf-u the domains of all applications, where there are some, or were.
+func (a *Agent) tellDomains(conn *dataplane.Conn) error {
+	list := a.domains()
+	if len(list) == 0 && !a.toldDomains.Load() {
 		return nil
 	}
+	t := dataplane.NewBatch()
+	t.Domains(list)
+	if err := conn.Transact(t); err != nil {
+		return a.refusal(err)
+	}
+	a.toldDomains.Store(true)
+	return nil
 }
 
 // pfdManagement executes a PFD Management Request (TS 29.244 7.4.3): whole, or not at all.
@@ -76,13 +121,14 @@ func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
 		if err != nil {
 			return err
 		}
-		if changed = append(changed, p.ID); len(p.Flows) > 0 {
+		p.Number = applicationNumber(node, p.ID)
+		if changed = append(changed, p.ID); !p.Empty() {
 			next[p.ID] = p
 		} else {
 			delete(next, p.ID)
 		}
 	}
-	if a.describedOctets(node, next) > maxDescribed {
+	if octets, domains := a.described(node, next); octets > maxDescribed || domains > abi.DomainsMax {
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.ApplicationIDsPFDs, Detail: "more PFDs than upf-u can keep for us"}
 	}
 	if err := a.describe(conn, node, next, changed); err != nil {
@@ -99,14 +145,18 @@ func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
 // maxDescribed bounds what META is to hold of all PFDs: it travels in one datagram.
 const maxDescribed = abi.MsgMax / 2
 
-// describedOctets is what all PFDs take, were next those of a node.
-func (a *Agent) describedOctets(node string, next catalogue) (n int) {
+// described is what all PFDs take, and how many domain names they have, were next those of a node. The domains travel in one datagram, too.
+func (a *Agent) described(node string, next catalogue) (octets, domains int) {
 	count := func(c catalogue) {
 		for id, p := range c {
-			n += len(id) + 16
+			octets += len(id) + 16
 			for _, d := range p.Descriptions {
-				n += len(d) + 4
+				octets += len(d) + 4
 			}
+			for _, d := range p.Domains {
+				octets += len(d.Text) + len(d.Protocol) + int(unsafe.Sizeof(abi.Domain{}))
+			}
+			domains += len(p.Domains)
 		}
 	}
 	count(next)
@@ -117,7 +167,7 @@ func (a *Agent) describedOctets(node string, next catalogue) (n int) {
 			count(c)
 		}
 	}
-	return n
+	return octets, domains
 }
 
 // sender is the CP function that a node-related message comes from: by its Node ID where it has one,
@@ -148,6 +198,10 @@ func (a *Agent) describe(conn *dataplane.Conn, node string, next catalogue, chan
 		a.pfds[node] = next
 	}
 	a.mu.Unlock()
+	// Before the sessions: of an application that they name its domains are known.
+	if err := a.tellDomains(conn); err != nil {
+		return err
+	}
 	for index := range a.store.All(node) {
 		if err := a.recompile(conn, index, node, changed); err != nil {
 			return err
@@ -189,7 +243,11 @@ func (a *Agent) pfdsToKeep() []state.PFD {
 	var out []state.PFD
 	for node, c := range a.pfds {
 		for id, p := range c {
-			out = append(out, state.PFD{Node: node, Application: id, Flows: p.Descriptions})
+			kept := state.PFD{Node: node, Application: id, Flows: p.Descriptions}
+			for _, d := range p.Domains {
+				kept.Domains = append(kept.Domains, state.Domain{Name: d.Text, Protocol: d.Protocol})
+			}
+			out = append(out, kept)
 		}
 	}
 	return out
@@ -198,7 +256,7 @@ func (a *Agent) pfdsToKeep() []state.PFD {
 // adoptPFDs makes those that META has ours. The caller holds a.mu.
 func (a *Agent) adoptPFDs(list []state.PFD) {
 	for _, k := range list {
-		p := &rules.ApplicationPFDs{ID: k.Application, Descriptions: k.Flows}
+		p := &rules.ApplicationPFDs{ID: k.Application, Number: applicationNumber(k.Node, k.Application), Descriptions: k.Flows}
 		for _, text := range k.Flows {
 			f, err := rules.ParseFlow(text)
 			if err != nil {
@@ -206,6 +264,14 @@ func (a *Agent) adoptPFDs(list []state.PFD) {
 				continue
 			}
 			p.Flows = append(p.Flows, *f)
+		}
+		for _, name := range k.Domains {
+			d, err := rules.ParseDomain(name.Name, name.Protocol)
+			if err != nil {
+				a.log.Error("a domain name that upf-u kept cannot be read", "application", k.Application, "domain", name.Name, "err", err)
+				continue
+			}
+			p.Domains = append(p.Domains, *d)
 		}
 		if a.pfds[k.Node] == nil {
 			a.pfds[k.Node] = catalogue{}

@@ -115,6 +115,90 @@ func TestApplicationsAreDescribedByPFDs(t *testing.T) {
 	fakesmf.WantCause(t, s.Establish(3, downlinkPDR(5, ie.NewUEIPAddress(0x02, "10.45.0.4", "", 0, 0), ie.NewApplicationID("video")), coreFAR(1)).Cause, pfcp.CauseUnknownApplicationID)
 }
 
+// A PFD with a domain name.
+func domainPFD(name string) *ie.IE {
+	return ie.NewPFDContext(ie.New(ie.PFDContents, append([]byte{0x04, 0, byte(len(name) >> 8), byte(len(name))}, name...)))
+}
+
+func domainsOf(id string, names ...string) *ie.IE {
+	ies := []*ie.IE{ie.NewApplicationID(id)}
+	for _, n := range names {
+		ies = append(ies, domainPFD(n))
+	}
+	return ie.NewApplicationIDsPFDs(ies...)
+}
+
+func TestApplicationsAreDescribedByDomains(t *testing.T) {
+	l := newLab(t, nil)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	if got := l.upfu.Domains(); got != nil {
+		t.Errorf("upf-u was told of %v before there was any", got)
+	}
+	names := func() (list []string) {
+		for _, d := range l.upfu.Domains() {
+			list = append(list, d.Name)
+		}
+		slices.Sort(list)
+		return list
+	}
+	fakesmf.WantCause(t, describe(t, s, domainsOf("video", "video.example", "*.cdn.example"), domainsOf("social", "social.example")).Cause, ie.CauseRequestAccepted)
+	if diff := cmp.Diff([]string{"cdn.example", "social.example", "video.example"}, names()); diff != "" {
+		t.Errorf("domains (-want +got):\n%s", diff)
+	}
+	s.Established(1, downlinkPDR(5, ie.NewUEIPAddress(0x02, "10.45.0.1", "", 0, 0), ie.NewApplicationID("video")), coreFAR(1))
+	named := func() uint64 {
+		_, got := l.only()
+		if len(got.Applications) != 1 || got.PDRs[0].Application != 1 || got.PDRs[0].Flags&abi.PdrSdf == 0 || got.PDRs[0].SdfCount != 0 {
+			t.Fatalf("the PDR is %+v, the session's applications %v", got.PDRs[0], got.Applications)
+		}
+		return got.Applications[0]
+	}
+	video := named()
+	of := func(name string) (number uint64) {
+		for _, d := range l.upfu.Domains() {
+			if d.Name == name {
+				number = d.Application
+			}
+		}
+		return number
+	}
+	if of("video.example") != video || of("cdn.example") != video || of("social.example") == video {
+		t.Errorf("the session names application %d, the domains are %+v", video, l.upfu.Domains())
+	}
+	// What cannot be had changes nothing.
+	bad := describe(t, s, domainsOf("video", "other.example", "v[0-9].example"))
+	fakesmf.WantCause(t, bad.Cause, ie.CauseServiceNotSupported)
+	fakesmf.WantOffending(t, bad.OffendingIE, ie.PFDContents)
+	if diff := cmp.Diff([]string{"cdn.example", "social.example", "video.example"}, names()); diff != "" {
+		t.Errorf("domains after a refusal (-want +got):\n%s", diff)
+	}
+	// They survive upf-c, and a new upf-u is told of them, with the same numbers.
+	l.restartAgent()
+	s.To = l.addr
+	l.upfu.Kill()
+	l.startUPFU()
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.agent.Ready() == nil && l.upfu.Meta() != nil }); err != nil {
+		t.Fatal(err)
+	}
+	if named() != video || of("video.example") != video {
+		t.Errorf("application %d and domains %+v after both began anew, want %d", named(), l.upfu.Domains(), video)
+	}
+	// Flow descriptions instead: there are other domains.
+	fakesmf.WantCause(t, describe(t, s, application("video", "permit out ip from 10.9.0.1 to assigned")).Cause, ie.CauseRequestAccepted)
+	if _, got := l.only(); got.PDRs[0].SdfCount != 1 || got.PDRs[0].Application != 0 || len(got.Applications) != 0 {
+		t.Errorf("the PDR is %+v, the session's applications %v", got.PDRs[0], got.Applications)
+	}
+	if diff := cmp.Diff([]string{"social.example"}, names()); diff != "" {
+		t.Errorf("domains (-want +got):\n%s", diff)
+	}
+	// Without any application, all are taken away.
+	fakesmf.WantCause(t, describe(t, s, s.Node()).Cause, ie.CauseRequestAccepted)
+	if got := l.upfu.Domains(); len(got) != 0 {
+		t.Errorf("upf-u has %v, want none", got)
+	}
+}
+
 func TestMorePFDsThanCanBeKept(t *testing.T) {
 	l := newLab(t, nil)
 	s := fakesmf.New(t, l.addr)

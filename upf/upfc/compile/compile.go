@@ -20,9 +20,8 @@ type Input struct {
 	QERSlots map[uint32]uint32 // by QER ID
 	GBRSlots map[uint32]uint32 // by QER ID, of those with a GBR
 	URRSlots map[uint32]uint32 // by URR ID
-	// Applications gives the flows that PFD management provided for an Application ID. One that is
-	// not known any more matches nothing.
-	Applications func(id string) []rules.Flow
+	// Applications gives what PFD management provided for an Application ID. One that is not known any more, nil, matches nothing.
+	Applications func(id string) *rules.ApplicationPFDs
 	// Predefined gives a predefined rule of the configuration. One that it does not have any more, nil, finds nothing.
 	Predefined func(name string) *rules.Predefined
 	Local      Local
@@ -56,7 +55,9 @@ type Session struct {
 	SDF6s []abi.Sdf6
 	// Routes are the framed routes.
 	Routes []abi.Route
-	Text   string // redirect URLs
+	// Applications are the numbers of those that are known by domain names.
+	Applications []uint64
+	Text         string // redirect URLs
 	// Network is that of N6 in which the UE's addresses are.
 	Network uint16
 	// NAT is the block of NAT44 there, which whoever sends it puts in; invalid: none.
@@ -67,7 +68,7 @@ type Session struct {
 func (s *Session) Size() int {
 	return len(abi.Bytes(s.PDRs)) + len(abi.Bytes(s.FARs)) + len(abi.Bytes(s.QERs)) +
 		len(abi.Bytes(s.URRs)) + len(abi.Bytes(s.BARs)) + len(abi.Bytes(s.SDFs)) + len(abi.Bytes(s.SDF6s)) +
-		len(abi.Bytes(s.Routes)) + len(s.Text)
+		len(abi.Bytes(s.Routes)) + len(abi.Bytes(s.Applications)) + len(s.Text)
 }
 
 // index is a sort of rule in the order in which its array has them.

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -130,13 +131,13 @@ func TestIPv6Filter(t *testing.T) {
 func TestApplications(t *testing.T) {
 	s := makeSession().downlink(1, 1)
 	s.in.Rules.PDRs[1].PDI.Application = "video"
-	s.in.Applications = func(id string) []rules.Flow {
+	s.in.Applications = func(id string) *rules.ApplicationPFDs {
 		if id != "video" {
 			return nil
 		}
 		a, _ := rules.ParseFlow("permit out 17 from 10.9.0.0/16 443 to assigned")
 		b, _ := rules.ParseFlow("permit out 6 from 10.9.0.0/16 80,443 to assigned")
-		return []rules.Flow{*a, *b}
+		return &rules.ApplicationPFDs{Flows: []rules.Flow{*a, *b}}
 	}
 	if c := s.compile(t); c.PDRs[0].SdfCount != 3 || c.PDRs[0].Flags&abi.PdrSdf == 0 {
 		t.Errorf("PDR %+v, want three filters", c.PDRs[0])
@@ -145,5 +146,51 @@ func TestApplications(t *testing.T) {
 	s.in.Rules.PDRs[1].PDI.Application = "gone"
 	if c := s.compile(t); c.PDRs[0].SdfCount != 0 || c.PDRs[0].Flags&abi.PdrSdf == 0 {
 		t.Errorf("PDR %+v, want one that matches nothing", c.PDRs[0])
+	}
+}
+
+// An application with domain names is a number of the session, once, and what its flow descriptions say besides.
+func TestApplicationsWithDomains(t *testing.T) {
+	s := makeSession().downlink(1, 1).downlink(2, 2).downlink(3, 3).downlink(4, 4)
+	flow, _ := rules.ParseFlow("permit out 17 from 10.9.0.0/16 443 to assigned")
+	known := map[string]*rules.ApplicationPFDs{
+		"video":  {Number: 7, Domains: []rules.Domain{{Name: "video.example"}}},
+		"social": {Number: 8, Domains: []rules.Domain{{Name: "social.example"}}, Flows: []rules.Flow{*flow}},
+		"flows":  {Number: 9, Flows: []rules.Flow{*flow}},
+	}
+	s.in.Applications = func(id string) *rules.ApplicationPFDs { return known[id] }
+	for id, name := range map[uint16]string{1: "social", 2: "video", 3: "flows", 4: "social"} {
+		s.in.Rules.PDRs[id].PDI.Application = name
+	}
+	c := s.compile(t)
+	if diff := cmp.Diff([]uint64{8, 7}, c.Applications); diff != "" {
+		t.Errorf("applications (-want +got):\n%s", diff)
+	}
+	for i, want := range []struct {
+		application uint8
+		filters     uint16
+	}{{1, 1}, {2, 0}, {0, 1}, {1, 1}} {
+		if p := c.PDRs[i]; p.Application != want.application || p.SdfCount != want.filters || p.Flags&abi.PdrSdf == 0 {
+			t.Errorf("PDR %d is of application %d with %d filters, want %+v", p.PdrId, p.Application, p.SdfCount, want)
+		}
+	}
+}
+
+func TestMoreApplicationsThanASessionCanHave(t *testing.T) {
+	s := makeSession()
+	s.in.Applications = func(id string) *rules.ApplicationPFDs {
+		return &rules.ApplicationPFDs{Number: uint64(id[0]), Domains: []rules.Domain{{Name: "a.example"}}}
+	}
+	for i := range uint16(abi.SessionApplications) {
+		s.downlink(1+i, uint32(1+i))
+		s.in.Rules.PDRs[1+i].PDI.Application = string([]byte{byte(1 + i)})
+	}
+	if c := s.compile(t); len(c.Applications) != abi.SessionApplications {
+		t.Fatalf("%d applications, want %d", len(c.Applications), abi.SessionApplications)
+	}
+	s.downlink(100, 100)
+	s.in.Rules.PDRs[100].PDI.Application = "too many"
+	if _, err := Compile(s.in); err == nil || !strings.Contains(err.Error(), "applications with domain names") {
+		t.Errorf("one too many: %v", err)
 	}
 }

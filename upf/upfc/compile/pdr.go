@@ -2,6 +2,7 @@ package compile
 
 import (
 	"net/netip"
+	"slices"
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -126,6 +127,19 @@ func (c *compiler) byQFI(p abi.Pdr, m *rules.Match) {
 	}
 }
 
+// application is where an application stands among those of the session, from 1 on; 0: there are too many.
+func (c *compiler) application(number uint64) uint8 {
+	i := slices.Index(c.out.Applications, number)
+	if i < 0 && len(c.out.Applications) == abi.SessionApplications {
+		return 0
+	}
+	if i < 0 {
+		i = len(c.out.Applications)
+		c.out.Applications = append(c.out.Applications, number)
+	}
+	return uint8(i + 1)
+}
+
 // filters adds the SDF filters of a PDR, one list for each IP version that its UE has (both where
 // none is known, as on an intermediate UPF).
 func (c *compiler) filters(p *abi.Pdr, r *rules.PDR, rule *rules.Predefined, ue4 netip.Addr, ue6 netip.Prefix) error {
@@ -148,9 +162,15 @@ func (c *compiler) filters(p *abi.Pdr, r *rules.PDR, rule *rules.Predefined, ue4
 		}
 	}
 	if r.PDI.Application != "" && c.in.Applications != nil {
-		flows := c.in.Applications(r.PDI.Application)
-		for i := range flows {
-			f.add(&rules.SDFFilter{Flow: &flows[i]})
+		if a := c.in.Applications(r.PDI.Application); a != nil {
+			for i := range a.Flows {
+				f.add(&rules.SDFFilter{Flow: &a.Flows[i]})
+			}
+			if len(a.Domains) > 0 {
+				if p.Application = c.application(a.Number); p.Application == 0 {
+					return tooBig(r, "more than %d applications with domain names in a session", abi.SessionApplications)
+				}
+			}
 		}
 	}
 	if len(c.out.SDFs) > abi.SessionSdfs || len(c.out.SDF6s) > abi.SessionSdfs {

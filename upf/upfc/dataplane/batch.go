@@ -79,10 +79,27 @@ func (t *Batch) PutSession(index uint32, group uint16, s *compile.Session, blob 
 		Session: index, Group: group, Network: s.Network, BlobLen: uint32(len(blob)),
 		NPdr: uint16(len(s.PDRs)), NFar: uint16(len(s.FARs)), NQer: uint16(len(s.QERs)),
 		NUrr: uint16(len(s.URRs)), NBar: uint16(len(s.BARs)), NSdf: uint16(len(s.SDFs)),
-		NSdf6: uint16(len(s.SDF6s)), NRoute: uint16(len(s.Routes)), TextLen: uint16(len(s.Text)),
+		NSdf6: uint16(len(s.SDF6s)), NRoute: uint16(len(s.Routes)), NApplication: uint16(len(s.Applications)), TextLen: uint16(len(s.Text)),
 		NatAddrBe: abi.AddrBe(s.NAT.Addr), NatPort: s.NAT.Port,
 	}, abi.RecSessionPut, abi.Bytes(s.PDRs), abi.Bytes(s.FARs), abi.Bytes(s.QERs), abi.Bytes(s.URRs),
-		abi.Bytes(s.BARs), abi.Bytes(s.SDFs), abi.Bytes(s.SDF6s), abi.Bytes(s.Routes), []byte(s.Text), blob)
+		abi.Bytes(s.BARs), abi.Bytes(s.SDFs), abi.Bytes(s.SDF6s), abi.Bytes(s.Routes), abi.Bytes(s.Applications), []byte(s.Text), blob)
+}
+
+// Domain is a domain name of an application.
+type Domain struct {
+	Application uint64
+	Name        string
+	Flags       uint8 // abi.Domain…
+}
+
+// Domains replaces the domains of all applications.
+func (t *Batch) Domains(list []Domain) {
+	entries, text := make([]abi.Domain, 0, len(list)), []byte(nil)
+	for _, d := range list {
+		entries = append(entries, abi.Domain{Application: d.Application, TextFirst: uint32(len(text)), TextLen: uint8(len(d.Name)), Flags: d.Flags})
+		text = append(text, d.Name...)
+	}
+	add(t, abi.Domains{N: uint32(len(list)), TextLen: uint32(len(text))}, abi.RecDomains, abi.Bytes(entries), text)
 }
 
 // DeleteSession removes a session.

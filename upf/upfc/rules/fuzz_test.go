@@ -65,10 +65,16 @@ func FuzzRedirectInformation(f *testing.F) {
 
 func FuzzPFDContents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := parsePFDContents(b)
+		c, err := parsePFDContents(b)
 		n := 0
-		for _, s := range list {
+		for _, s := range c.flows {
 			n += len(s)
+		}
+		for _, s := range c.names {
+			n += len(s.name) + len(s.protocol)
+			if d, err := ParseDomain(s.name, s.protocol); err == nil && (!d.Itself && !d.Below || !d.DNS && !d.TLS || len(d.Name) > maxName) {
+				t.Errorf("%q by %q is %+v", s.name, s.protocol, d)
+			}
 		}
 		if err == nil && n > len(b) {
 			t.Errorf("%d octets of descriptions out of %d", n, len(b))

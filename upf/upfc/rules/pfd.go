@@ -2,14 +2,15 @@ package rules
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/upfc/pfcp"
 )
 
-// Packet Flow Descriptions (TS 29.244 6.2.5, 8.2.39). An application is known by flow descriptions
-// alone: what would need a look into the packets (URLs, domain names, custom content) is refused.
+// Packet Flow Descriptions (TS 29.244 6.2.5, 8.2.39). An application is known by flow descriptions, which become SDF filters,
+// and by domain names, which upf-u looks for (upfu/packet/detection.h). URLs and custom content are refused.
 
 // PFD Contents flags.
 const (
@@ -23,16 +24,21 @@ const (
 	pfdADNP = 0x80
 )
 
-// maxPFDs bounds the flow descriptions of one application: each becomes SDF filters in every PDR
-// that names it.
+// maxPFDs bounds the flow descriptions of one application, each of which becomes SDF filters in every PDR that names it, and its
+// domain names.
 const maxPFDs = 512
 
-// ApplicationPFDs is one "Application ID's PFDs" IE: no flows takes the application away.
+// ApplicationPFDs is one "Application ID's PFDs" IE: nothing in it takes the application away.
 type ApplicationPFDs struct {
 	ID           string
+	Number       uint64 // by which upf-u knows its domains; whoever keeps it gives it
 	Descriptions []string
 	Flows        []Flow
+	Domains      []Domain
 }
+
+// Empty says whether it describes nothing.
+func (a *ApplicationPFDs) Empty() bool { return len(a.Flows) == 0 && len(a.Domains) == 0 }
 
 // ParseApplicationPFDs reads the grouped IE (table 7.4.3.1-2).
 func ParseApplicationPFDs(e *pfcp.Element) (*ApplicationPFDs, error) {
@@ -68,15 +74,15 @@ func ParseApplicationPFDs(e *pfcp.Element) (*ApplicationPFDs, error) {
 			}
 		}
 	}
-	if len(a.Flows) > maxPFDs {
-		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.PFDContents, Detail: "too many flow descriptions for application " + a.ID}
+	if len(a.Flows) > maxPFDs || len(a.Domains) > maxPFDs {
+		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.PFDContents, Detail: "too many flow descriptions or domain names for application " + a.ID}
 	}
 	return a, nil
 }
 
-// contents adds the flow descriptions of one PFD Contents.
+// contents adds what one PFD Contents describes.
 func (a *ApplicationPFDs) contents(b []byte) error {
-	list, err := parsePFDContents(b)
+	c, err := parsePFDContents(b)
 	switch err {
 	case nil:
 	case errShort:
@@ -84,7 +90,14 @@ func (a *ApplicationPFDs) contents(b []byte) error {
 	default:
 		return &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PFDContents, Detail: "PFD Contents of application " + a.ID + ": " + err.Error()}
 	}
-	for _, text := range list {
+	for _, n := range c.names {
+		d, err := ParseDomain(n.name, n.protocol)
+		if err != nil {
+			return &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PFDContents, Detail: fmt.Sprintf("domain name %q of application %s: %v", n.name, a.ID, err)}
+		}
+		a.Domains = append(a.Domains, *d)
+	}
+	for _, text := range c.flows {
 		f, err := ParseFlow(text)
 		if err != nil {
 			return pfcp.Incorrect(ie.PFDContents, "flow description %q of application %s: %v", text, a.ID, err)
@@ -94,10 +107,19 @@ func (a *ApplicationPFDs) contents(b []byte) error {
 	return nil
 }
 
-// parsePFDContents reads the IE's value: the flow description and the additional ones.
-func parsePFDContents(b []byte) (list []string, err error) {
+// pfdContents is what of a PFD Contents is known.
+type pfdContents struct {
+	flows []string
+	names []domainName
+}
+
+// domainName is one with the protocol that stands beside it, or none.
+type domainName struct{ name, protocol string }
+
+// parsePFDContents reads the IE's value: flow descriptions, or domain names.
+func parsePFDContents(b []byte) (c pfdContents, err error) {
 	if len(b) < 2 {
-		return nil, errShort
+		return c, errShort
 	}
 	flags, b := b[0], b[2:]
 	take := func() (v []byte) {
@@ -113,26 +135,44 @@ func parsePFDContents(b []byte) (list []string, err error) {
 		v, b = b[2:2+n], b[2+n:]
 		return v
 	}
-	if flags&(pfdURL|pfdAURL) != 0 {
-		return nil, refusal("URLs are not looked for in packets")
+	// within takes fields out of one that holds several.
+	within := func(each func()) {
+		outer, rest := take(), b
+		for b = outer; err == nil && len(b) > 0; {
+			each()
+		}
+		b = rest
 	}
-	if flags&(pfdDN|pfdDNP|pfdADNP) != 0 {
-		return nil, refusal("domain names are not looked for in packets")
-	}
-	if flags&pfdCP != 0 {
-		return nil, refusal("custom PFD content is not known")
-	}
-	if flags&(pfdFD|pfdAFD) == 0 {
-		return nil, refusal("no flow description")
+	flows, names := flags&(pfdFD|pfdAFD) != 0, flags&(pfdDN|pfdADNP) != 0
+	switch {
+	case flags&(pfdURL|pfdAURL) != 0:
+		return c, refusal("URLs are not looked for in packets")
+	case flags&pfdCP != 0:
+		return c, refusal("custom PFD content is not known")
+	case flows && names:
+		return c, refusal("a flow description and a domain name that have to match together are not known: give each a PFD Contents of its own")
+	case flags&pfdDNP != 0 && flags&pfdDN == 0:
+		return c, refusal("a domain name protocol without a domain name")
+	case !flows && !names:
+		return c, refusal("neither a flow description nor a domain name")
 	}
 	if flags&pfdFD != 0 {
-		list = append(list, string(take()))
+		c.flows = append(c.flows, string(take()))
+	}
+	if flags&pfdDN != 0 {
+		c.names = append(c.names, domainName{name: string(take())})
+	}
+	if flags&pfdDNP != 0 {
+		c.names[0].protocol = string(take())
 	}
 	if flags&pfdAFD != 0 {
-		b = take()
-		for err == nil && len(b) > 0 {
-			list = append(list, string(take()))
-		}
+		within(func() { c.flows = append(c.flows, string(take())) })
 	}
-	return list, err
+	if flags&pfdADNP != 0 {
+		within(func() {
+			name := string(take())
+			c.names = append(c.names, domainName{name, string(take())})
+		})
+	}
+	return c, err
 }

@@ -2,6 +2,8 @@ package rules
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,16 +17,24 @@ func text(s string) []byte { return append([]byte{byte(len(s) >> 8), byte(len(s)
 func TestPFDContents(t *testing.T) {
 	const a, b = "permit out 17 from 10.9.0.0/16 443 to assigned", "permit out 6 from 2001:db8::1 to any"
 	additional := append(text(b), text(a)...)
+	names := string(slices.Concat(text("b.example"), text("DNS_QNAME"), text("c.example"), text("")))
 	for name, tt := range map[string]struct {
 		value []byte
-		want  []string
+		want  []string // flow descriptions, then domain names with their protocols
 		ok    bool
 	}{
 		"a flow description":       {append([]byte{pfdFD, 0}, text(a)...), []string{a}, true},
 		"additional ones":          {append(append([]byte{pfdFD | pfdAFD, 0}, text(a)...), text(string(additional))...), []string{a, b, a}, true},
+		"a domain name":            {append([]byte{pfdDN, 0}, text("a.example")...), []string{"a.example"}, true},
+		"one with a protocol":      {append(append([]byte{pfdDN | pfdDNP, 0}, text("a.example")...), text("TLS_SNI")...), []string{"a.example", "TLS_SNI"}, true},
+		"additional names":         {append(append([]byte{pfdDN | pfdADNP, 0}, text("a.example")...), text(names)...), []string{"a.example", "b.example", "DNS_QNAME", "c.example"}, true},
+		"additional names alone":   {append([]byte{pfdADNP, 0}, text(names)...), []string{"b.example", "DNS_QNAME", "c.example"}, true},
+		"names that end":           {append([]byte{pfdADNP, 0}, text(names[:len(names)-1])...), nil, false},
+		"a protocol alone":         {append([]byte{pfdDNP, 0}, text("TLS_SNI")...), nil, false},
+		"a name and a flow":        {append(append([]byte{pfdFD | pfdDN, 0}, text(a)...), text("a.example")...), nil, false},
+		"a name and a URL":         {append(append([]byte{pfdURL | pfdDN, 0}, text("http://a/")...), text("a.example")...), nil, false},
 		"a URL":                    {append([]byte{pfdURL, 0}, text("http://a/")...), nil, false},
 		"a URL besides":            {append(append([]byte{pfdFD | pfdURL, 0}, text(a)...), text("http://a/")...), nil, false},
-		"a domain name":            {append([]byte{pfdDN, 0}, text("a.example")...), nil, false},
 		"custom content":           {append([]byte{pfdCP, 0}, text("x")...), nil, false},
 		"nothing":                  {[]byte{0, 0}, nil, false},
 		"cut short":                {append([]byte{pfdFD, 0}, text(a)[:9]...), nil, false},
@@ -32,7 +42,13 @@ func TestPFDContents(t *testing.T) {
 		"additional ones that end": {append([]byte{pfdAFD, 0}, text("\x00\x09a")...), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := parsePFDContents(tt.value)
+			c, err := parsePFDContents(tt.value)
+			got := c.flows
+			for _, n := range c.names {
+				if got = append(got, n.name); n.protocol != "" {
+					got = append(got, n.protocol)
+				}
+			}
 			if (err == nil) != tt.ok || tt.ok && !cmp.Equal(got, tt.want) {
 				t.Errorf("%q (%v), want %q", got, err, tt.want)
 			}
@@ -61,6 +77,10 @@ func TestApplicationPFDs(t *testing.T) {
 	if a, err = ParseApplicationPFDs(group(id)); err != nil || len(a.Flows) != 0 {
 		t.Errorf("%+v (%v), want no flows", a, err)
 	}
+	a, err = ParseApplicationPFDs(group(id, ie.NewPFDContext(flow, contents(pfdDN, "*.Video.example"))))
+	if err != nil || len(a.Flows) != 1 || len(a.Domains) != 1 || a.Domains[0].Name != "video.example" || a.Domains[0].Itself || a.Empty() {
+		t.Errorf("%+v (%v), want a flow and what is below video.example", a, err)
+	}
 	for name, tt := range map[string]struct {
 		e         *pfcp.Element
 		cause     uint8
@@ -70,6 +90,7 @@ func TestApplicationPFDs(t *testing.T) {
 		"with an empty one":           {group(ie.NewApplicationID("")), ie.CauseMandatoryIEIncorrect, ie.ApplicationID},
 		"a context without contents":  {group(id, ie.NewPFDContext()), ie.CauseMandatoryIEMissing, ie.PFDContents},
 		"a URL":                       {group(id, ie.NewPFDContext(contents(pfdURL, "http://a/"))), ie.CauseServiceNotSupported, ie.PFDContents},
+		"a regular expression":        {group(id, ie.NewPFDContext(contents(pfdDN, "v[0-9]+.example"))), ie.CauseServiceNotSupported, ie.PFDContents},
 		"a flow that cannot be read":  {group(id, ie.NewPFDContext(contents(pfdFD, "deny all"))), ie.CauseMandatoryIEIncorrect, ie.PFDContents},
 		"contents that are cut short": {group(id, ie.NewPFDContext(ie.New(ie.PFDContents, []byte{1, 0, 0, 9}))), ie.CauseInvalidLength, ie.PFDContents},
 	} {
@@ -77,6 +98,63 @@ func TestApplicationPFDs(t *testing.T) {
 		var r *pfcp.Reject
 		if !errors.As(err, &r) || r.Cause != tt.cause || r.Offending != tt.offending {
 			t.Errorf("%s: %v, want cause %d because of IE %d", name, err, tt.cause, tt.offending)
+		}
+	}
+}
+
+func TestDomains(t *testing.T) {
+	all := Domain{Itself: true, Below: true, DNS: true, TLS: true}
+	for text, want := range map[string]struct {
+		name          string
+		itself, below bool
+	}{
+		"Video.example":           {"video.example", true, true},
+		"video.example.":          {"video.example", true, true},
+		`^(.*\.)?video\.example$`: {"video.example", true, true},
+		`(^|\.)video\.example$`:   {"video.example", true, true},
+		`video\.example$`:         {"video.example", true, true},
+		"*.video.example":         {"video.example", false, true},
+		".video.example":          {"video.example", false, true},
+		`.*\.video\.example`:      {"video.example", false, true},
+		`^.*\.video\.example$`:    {"video.example", false, true},
+		`^www\.video\.example$`:   {"www.video.example", true, false},
+		"xn--vdeo-1ra.example":    {"xn--vdeo-1ra.example", true, true},
+		"_video-1.example":        {"_video-1.example", true, true},
+	} {
+		d, err := ParseDomain(text, "")
+		w := all
+		w.Text, w.Name, w.Itself, w.Below = text, want.name, want.itself, want.below
+		if err != nil || *d != w {
+			t.Errorf("%s is %+v (%v), want %+v", text, d, err, w)
+		}
+	}
+	for protocol, want := range map[string][2]bool{
+		"DNS_QNAME": {true, false}, "TLS_SNI": {false, true}, "\x00": {true, false}, "\x00\x00\x00\x01": {false, true},
+	} {
+		if d, err := ParseDomain("a.example", protocol); err != nil || d.DNS != want[0] || d.TLS != want[1] {
+			t.Errorf("%q is told by %+v (%v), want %v", protocol, d, err, want)
+		}
+	}
+	for _, wrong := range [][3]string{
+		{"", "", "1 to 253"},
+		{".", "", "1 to 253"},
+		{"a..example", "", "1 to 63"},
+		{strings.Repeat("a", 64) + ".example", "", "1 to 63"},
+		{strings.Repeat("a.", 127) + "example", "", "1 to 253"},
+		{"vídeo.example", "", "xn--"},
+		{"v[0-9]+.example", "", "regular expressions"},
+		{`.*video\.example`, "", "regular expressions"},
+		{"*video.example", "", "regular expressions"},
+		{"video.*", "", "regular expressions"},
+		{"video.(com|org)", "", "regular expressions"},
+		{"http://video.example", "", "regular expressions"},
+		{"a.example", "TLS_SAN", "certificates"},
+		{"a.example", "\x03", "certificates"},
+		{"a.example", "HTTP", "none of"},
+		{"a.example", "\x04", "none of"},
+	} {
+		if d, err := ParseDomain(wrong[0], wrong[1]); err == nil || !strings.Contains(err.Error(), wrong[2]) {
+			t.Errorf("%q by %q is %+v (%v), want an error with %q", wrong[0], wrong[1], d, err, wrong[2])
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Version is raised whenever the encoding changes, also by a new field. Oldest is the first one that is read: its
 // blobs lack what later versions have (coder.since).
 const (
-	Version = 6
+	Version = 7
 	Oldest  = 4
 )
 
@@ -86,6 +86,13 @@ type PFD struct {
 	Node        string
 	Application string
 	Flows       []string // flow descriptions
+	Domains     []Domain
+}
+
+// Domain is a domain name, as it was received.
+type Domain struct {
+	Name     string
+	Protocol string
 }
 
 // Association is one CP function's.
@@ -179,6 +186,12 @@ func meta(c *coder, m *Meta) {
 		c.name(&p.Node)
 		c.name(&p.Application)
 		list(c, &p.Flows, func(c *coder, s *string) { c.name(s) })
+		if c.since(7) {
+			list(c, &p.Domains, func(c *coder, d *Domain) {
+				c.name(&d.Name)
+				c.name(&d.Protocol)
+			})
+		}
 	})
 	list(c, &m.Groups, func(c *coder, g *Group) {
 		c.name(&g.Node)

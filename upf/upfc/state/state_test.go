@@ -191,6 +191,16 @@ func TestBlobsOfTheVersionsBefore(t *testing.T) {
 	if diff := cmp.Diff(wantMeta, meta, exactly); diff != "" {
 		t.Errorf("META (-want +got):\n%s", diff)
 	}
+	if b, err = os.ReadFile("testdata/v6-meta.blob"); err != nil {
+		t.Fatal(err)
+	}
+	if meta, err = DecodeMeta(b); err != nil {
+		t.Fatal(err)
+	}
+	wantMeta.PFDs = []PFD{{Node: "smf.core5g", Application: "video", Flows: []string{"permit out ip from 10.9.0.1 to assigned"}}}
+	if diff := cmp.Diff(wantMeta, meta, exactly); diff != "" {
+		t.Errorf("META of version 6 (-want +got):\n%s", diff)
+	}
 }
 
 func TestTruncatedBlobsAreRefused(t *testing.T) {

@@ -35,9 +35,11 @@ type Session struct {
 	SDFs   []abi.Sdf
 	SDF6s  []abi.Sdf6
 	Routes []abi.Route
-	Text   string
-	Blob   []byte
-	Group  uint16 // by which its drops are counted
+	// Applications are the numbers of those that are known by domain names.
+	Applications []uint64
+	Text         string
+	Blob         []byte
+	Group        uint16 // by which its drops are counted
 	// Network of N6 in which the UE's addresses are.
 	Network uint16
 	NAT     nat.Block // of NAT44; invalid: none
@@ -84,9 +86,10 @@ type UPFU struct {
 	ready      bool // the upf-c that is connected has stored META
 	restoring  bool // the last META said so
 	granted    abi.Grant
-	atGrant    *AtGrant // nil: it never was granted an epoch
-	puts       int      // SESSION_PUT
-	held       [][]byte // events that wait for one that has
+	domains    []dataplane.Domain // nil: there was no word of any
+	atGrant    *AtGrant           // nil: it never was granted an epoch
+	puts       int                // SESSION_PUT
+	held       [][]byte           // events that wait for one that has
 }
 
 // line is a connection to upf-c.
@@ -425,7 +428,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
 	var armed []uint32
 	stored, restoring := false, u.restoring // META
-	granted := u.granted
+	granted, domains := u.granted, u.domains
 	deleted, puts := u.deleted, u.puts
 	var n uint32
 	var no refusal
@@ -441,6 +444,14 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 			granted = g
 			n++
 			return err
+		case abi.RecDomains:
+			var ok bool
+			if domains, ok = readDomains(r); !ok {
+				no.errno = syscall.EINVAL
+				return no
+			}
+			n++
+			return nil
 		case abi.RecUrrArm:
 			if a, err := abi.Read[abi.UrrArm](r); err == nil {
 				armed = append(armed, a.Slot)
@@ -492,7 +503,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		}
 		return n, no
 	}
-	u.granted, u.puts = granted, puts
+	u.granted, u.puts, u.domains = granted, puts, domains
 	u.ready, u.restoring, u.deleted = u.ready || stored, restoring, deleted
 	u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = meta, markers, echoes, dropped, order
 	if u.atGrant == nil && granted.UntilNs != 0 {
@@ -595,6 +606,27 @@ func one(recType uint16, r []byte, sessions *journal[Session], arms *journal[abi
 	return refusal{}
 }
 
+// readDomains checks a record as upf-u does.
+func readDomains(r []byte) ([]dataplane.Domain, bool) {
+	h, err := abi.Read[abi.Domains](r)
+	if err != nil || h.N > abi.DomainsMax {
+		return nil, false
+	}
+	entries, text, ok := array[abi.Domain](r[unsafe.Sizeof(h):], uint16(h.N), true)
+	if !ok || len(text) < int(h.TextLen) || len(text) > int(h.TextLen)+7 {
+		return nil, false
+	}
+	list := []dataplane.Domain{}
+	for _, e := range entries {
+		end := int(e.TextFirst) + int(e.TextLen)
+		if e.TextLen == 0 || end > int(h.TextLen) || e.Flags&(abi.DomainDns|abi.DomainTls) == 0 || e.Flags&(abi.DomainItself|abi.DomainBelow) == 0 {
+			return nil, false
+		}
+		list = append(list, dataplane.Domain{Application: e.Application, Name: string(text[e.TextFirst:end]), Flags: e.Flags})
+	}
+	return list, true
+}
+
 // foundAs says whether packets of both are found by the same keys.
 func foundAs(a, b Session) bool {
 	return a.Network == b.Network && a.NAT == b.NAT && slices.Equal(a.Routes, b.Routes) && slices.EqualFunc(a.PDRs, b.PDRs, func(p, q abi.Pdr) bool {
@@ -655,13 +687,15 @@ func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	s.SDFs, b, ok = array[abi.Sdf](b, h.NSdf, ok)
 	s.SDF6s, b, ok = array[abi.Sdf6](b, h.NSdf6, ok)
 	s.Routes, b, ok = array[abi.Route](b, h.NRoute, ok)
+	s.Applications, b, ok = array[uint64](b, h.NApplication, ok)
 	if !ok || len(b) < int(h.TextLen)+int(h.BlobLen) || len(b) > int(h.TextLen)+int(h.BlobLen)+7 {
 		return 0, s, syscall.EBADMSG
 	}
 	s.Text, b = string(b[:h.TextLen]), b[h.TextLen:]
 	s.Blob = slices.Clone(b[:h.BlobLen])
 	for _, p := range s.PDRs {
-		if int(p.Far) >= len(s.FARs) || int(p.SdfFirst)+int(p.SdfCount) > len(s.SDFs) || int(p.Sdf6First)+int(p.Sdf6Count) > len(s.SDF6s) || p.NQer > abi.PdrQers || p.NUrr > abi.PdrUrrs {
+		if int(p.Far) >= len(s.FARs) || int(p.SdfFirst)+int(p.SdfCount) > len(s.SDFs) || int(p.Sdf6First)+int(p.Sdf6Count) > len(s.SDF6s) || p.NQer > abi.PdrQers || p.NUrr > abi.PdrUrrs ||
+			int(p.Application) > len(s.Applications) || p.Application != 0 && p.Flags&abi.PdrSdf == 0 {
 			return 0, s, syscall.EINVAL
 		}
 		for _, q := range p.Qer[:p.NQer] {
@@ -773,6 +807,13 @@ func (u *UPFU) Puts() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.puts
+}
+
+// Domains are those of all applications; nil: there was no word of any.
+func (u *UPFU) Domains() []dataplane.Domain {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.domains)
 }
 
 // Meta is the META blob.
