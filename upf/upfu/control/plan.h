@@ -35,7 +35,7 @@ struct op { // a checked record, ready to be applied
 	uint8_t *blob;
 	uint32_t blob_len;
 	struct domains *domains; // of DOMAINS; once that is applied, those before
-	bool armed; // of a URR_ARM: the SESSION_PUT before it has done so
+	bool armed;              // of a URR_ARM: the SESSION_PUT before it has done so
 };
 
 struct plan {

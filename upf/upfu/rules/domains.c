@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/session.h"
-
 #define LABELS_MAX 128u // of a name of 253 octets
 #define NAME_MAX_OCTETS 253u
 

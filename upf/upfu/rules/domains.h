@@ -16,8 +16,14 @@
 
 #define DOMAINS_FOUND 4u // applications of one name that are told; the longest domains come first
 
-struct part_applications;
 struct domains;
+
+// The session's applications that are known by domain names; a flow has a bit for each (tss.h).
+struct part_applications {
+	uint32_t n;
+	uint32_t stamp; // other applications, another stamp
+	uint64_t application[];
+};
 
 // EINVAL: the record says what cannot be; ENOMEM. Of a record without domains *to is NULL.
 int domains_compile(const struct upf_domains *record, struct domains **to);

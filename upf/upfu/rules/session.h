@@ -26,9 +26,9 @@
 
 #include "rules/arena.h"
 #include "rules/bucketmap.h"
+#include "rules/domains.h"
 #include "upf_abi.h"
 
-struct domains;
 struct rte_rcu_qsbr;
 
 // ---- compiled rules --------------------------------------------------------------------------
@@ -203,13 +203,6 @@ static_assert(sizeof(struct part_route) == 24, "part_route");
 struct part_routes {
 	uint64_t n;
 	struct part_route route[];
-};
-
-// The session's applications that are known by domain names; a flow has a bit for each (tss.h).
-struct part_applications {
-	uint32_t n;
-	uint32_t stamp; // other applications, another stamp
-	uint64_t application[];
 };
 
 static inline const void *
