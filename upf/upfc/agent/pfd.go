@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"unsafe"
 
@@ -46,6 +49,20 @@ func (a *Agent) applications(node string) func(string) *rules.ApplicationPFDs {
 func applicationNumber(node, id string) uint64 {
 	sum := sha256.Sum256([]byte(node + "\x00" + id))
 	return binary.BigEndian.Uint64(sum[:])
+}
+
+// nameApplications puts the names of applications where upf-u has their numbers.
+func (a *Agent) nameApplications(text []byte) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.pfds {
+		for id, p := range c {
+			if name, err := json.Marshal(id); err == nil && len(p.Domains) > 0 {
+				text = bytes.ReplaceAll(text, fmt.Appendf(nil, `"%016x"`, p.Number), name)
+			}
+		}
+	}
+	return text
 }
 
 // domains are those of all applications, as upf-u wants them.

@@ -166,6 +166,12 @@ func TestApplicationsAreDescribedByDomains(t *testing.T) {
 	if of("video.example") != video || of("cdn.example") != video || of("social.example") == video {
 		t.Errorf("the session names application %d, the domains are %+v", video, l.upfu.Domains())
 	}
+	for _, info := range l.agent.Sessions() {
+		seid, _ := parseHex(info.SEID)
+		if text, err := l.agent.Compiled(seid); err != nil || string(text) != `{"session":0,"applications":["video"]}` {
+			t.Errorf("the session is shown as %s (%v)", text, err)
+		}
+	}
 	// What cannot be had changes nothing.
 	bad := describe(t, s, domainsOf("video", "other.example", "v[0-9].example"))
 	fakesmf.WantCause(t, bad.Cause, ie.CauseServiceNotSupported)

@@ -3,17 +3,25 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_ring_elem.h>
 
 #include "control/transaction.h"
+#include "packet/detection_state.h"
+#include "packet/message.h"
+#include "packet/sleep.h"
+#include "packet/worker_state.h"
 #include "process/config.h"
 #include "process/shm.h"
 #include "rules/qer_clock.h"
 #include "rules/session.h"
 
+#define DETECTED_ROOM (PDR_ROOM + 1024u) // the longest entry, and what is behind it
 #define PDR_ROOM 16384u // of the longest PDR (QERs, URRs, copies and a URL), and the BARs
 
 struct text {
@@ -343,6 +351,86 @@ say_nat(struct text *t)
 		more->nat_port + t->base->compile.config->interface[t->part->n6].nat.ports - 1);
 }
 
+// Asks the session's worker. False: it does not answer.
+static bool
+look_at_detected(const struct rule_base *base, const struct part *part)
+{
+	struct worker *w = base->worker[part->home];
+	const struct detection_view *view = &w->detection->view;
+	struct command command = {.op = COMMAND_SHOW_DETECTED, .session = part->session, .from = 1};
+	uint64_t deadline = rte_rdtsc() + rte_get_tsc_hz();
+
+	while (command.from != 0) {
+		uint32_t before = view->pieces;
+
+		if (rte_ring_sp_enqueue_elem(w->commands, &command, sizeof(command)) != 0)
+			return false;
+		sleep_wake(&w->sleeper);
+		// Acquire: pairs with the release in detection_show().
+		while (__atomic_load_n(&view->pieces, __ATOMIC_ACQUIRE) == before) {
+			if (rte_rdtsc() > deadline)
+				return false;
+			sched_yield();
+		}
+		command.from = view->next;
+	}
+	return true;
+}
+
+static void
+say_detected_entry(struct text *t, const struct detected *e, uint64_t tsc_hz)
+{
+	static const char *const kinds[] = {[DETECTED_FLOW] = "flow",
+		[DETECTED_ADDRESS] = "address",
+		[DETECTED_QUESTION] = "question"};
+	bool ip6 = (e->key.kind & DETECTED_IPV6) != 0;
+	unsigned kind = e->key.kind & ~DETECTED_IPV6;
+	rte_be32_t remote4;
+	char addr[INET6_ADDRSTRLEN];
+
+	memcpy(&remote4, e->key.remote, sizeof(remote4));
+	say(t, "{\"kind\":\"%s\",\"remote\":\"%s\"", kinds[kind],
+		ip6 ? ipv6_text(e->key.remote, addr) : ipv4_text(remote4, addr));
+	if (kind != DETECTED_ADDRESS)
+		say(t, ",\"protocol\":%u,\"remote_port\":%u,\"local_port\":%u", e->key.proto,
+			rte_be_to_cpu_16(e->key.remote_port), rte_be_to_cpu_16(e->key.local_port));
+	say(t, ",\"applications\":[");
+	for (unsigned i = 0; i < e->n; i++)
+		say(t, "%s\"%016" PRIx64 "\"", i == 0 ? "" : ",", e->application[i]);
+	say(t, "],\"seconds_left\":%" PRIu64 "}",
+		e->until > t->now ? (e->until - t->now) / tsc_hz : 0);
+}
+
+// Its applications by domain, and what was found to be of them. upf-c puts their names in place of their numbers.
+static void
+say_applications(struct text *t)
+{
+	const struct part_applications *of;
+	const struct detection_view *view;
+	unsigned shown = 0;
+
+	if ((t->part->flags & PART_DOMAINS) == 0)
+		return;
+	of = part_applications(t->part);
+	for (unsigned i = 0; i < of->n; i++)
+		say(t, "%s\"%016" PRIx64 "\"", i == 0 ? ",\"applications\":[" : ",",
+			of->application[i]);
+	say(t, "]");
+	if (t->base->worker[t->part->home]->detection == NULL)
+		return;
+	if (!look_at_detected(t->base, t->part)) {
+		say(t, ",\"detected\":\"the worker does not answer\"");
+		return;
+	}
+	view = &t->base->worker[t->part->home]->detection->view;
+	say(t, ",\"detected\":[");
+	for (; shown < view->n && t->room - t->length > DETECTED_ROOM; shown++) {
+		say(t, shown == 0 ? "" : ",");
+		say_detected_entry(t, &view->entry[shown], rte_get_tsc_hz());
+	}
+	say(t, "],\"detected_not_shown\":%u", view->n - shown + view->left_out);
+}
+
 static void
 say_routes(struct text *t)
 {
@@ -387,6 +475,7 @@ show_session(const struct rule_base *base, uint32_t session, char *out, size_t r
 	}
 	say_nat(&t);
 	say_routes(&t);
+	say_applications(&t);
 	say(&t, ",\"rules\":[");
 	say_part(&t, UPF_UL);
 	t.part = session_present(base->sessions, session, UPF_DL);

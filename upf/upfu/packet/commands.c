@@ -4,6 +4,7 @@
 #include <rte_ring_elem.h>
 
 #include "packet/buffer.h"
+#include "packet/detection.h"
 #include "packet/gtpu.h"
 #include "packet/message.h"
 #include "packet/trace.h"
@@ -53,6 +54,9 @@ worker_take_commands(struct worker *w)
 			break;
 		case COMMAND_URR_LOOK:
 			look(w, command.session, command.slot);
+			break;
+		case COMMAND_SHOW_DETECTED:
+			detection_show(w, command.session, command.from);
 			break;
 		}
 		n++;

@@ -704,3 +704,27 @@ detection_look(struct worker *w, struct pkt *p, enum upf_direction direction)
 	live_on(w, e, ADDRESS_IDLE_S);
 	return bits | bits_of(e, f.of);
 }
+
+void
+detection_show(struct worker *w, uint32_t session, uint32_t from)
+{
+	struct detection *d = w->detection;
+	struct detection_view *view = &d->view;
+	uint32_t end = RTE_MIN(from + SHOWN_PIECE, d->size);
+
+	if (from <= 1)
+		view->n = view->left_out = 0;
+	for (uint32_t i = from; i < end; i++) {
+		const struct detected *e = &d->entry[i];
+
+		if (e->until <= w->now || e->key.session != session || e->n == 0)
+			continue;
+		if (view->n < SHOWN_MAX)
+			view->entry[view->n++] = *e;
+		else
+			view->left_out++;
+	}
+	view->next = end < d->size ? end : 0;
+	// Release: pairs with the load in show.c: the piece is there.
+	__atomic_store_n(&view->pieces, view->pieces + 1, __ATOMIC_RELEASE);
+}

@@ -57,4 +57,7 @@ void detection_tick(struct worker *w);
 // or a first fragment; its part has PART_DOMAINS. What it tells is learned.
 uint32_t detection_look(struct worker *w, struct pkt *p, enum upf_direction direction);
 
+// For a human: adds a piece of what there is of a session, from an entry on (1: the first piece), to detection.view.
+void detection_show(struct worker *w, uint32_t session, uint32_t from);
+
 #endif

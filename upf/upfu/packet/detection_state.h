@@ -61,6 +61,18 @@ struct session_look {
 	uint16_t entries; // now
 };
 
+// What the control thread shows. It asks piece by piece (COMMAND_SHOW_DETECTED), so that packets do not wait for all of it, and
+// reads when `pieces` is another one than before.
+#define SHOWN_PIECE 1024u // entries that are looked at
+#define SHOWN_MAX 64u
+struct detection_view {
+	uint32_t pieces; // ever
+	uint32_t next;   // from where on the next piece is; 0: there is none
+	uint32_t n;
+	uint32_t left_out;
+	struct detected entry[SHOWN_MAX];
+};
+
 struct detection {
 	struct detected *entry; // [size]; the first is never used
 	uint32_t *head;         // [1 << bits]
@@ -74,6 +86,7 @@ struct detection {
 	uint32_t next_hello;
 	uint64_t secret;
 	struct quic_crypto *crypto;
+	struct detection_view view;
 	struct hello now; // what one datagram tells
 	struct hello hello[HELLOS];
 	struct session_look session[1u << SESSION_BITS];

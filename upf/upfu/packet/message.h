@@ -13,7 +13,8 @@ enum command_op {
 	COMMAND_ECHO,
 	COMMAND_TRACE, // trace.h
 	COMMAND_DROP_BUFFERED,
-	COMMAND_URR_LOOK, // a URR was armed that may be past its thresholds already
+	COMMAND_URR_LOOK,      // a URR was armed that may be past its thresholds already
+	COMMAND_SHOW_DETECTED, // detection_show()
 };
 
 struct command {     // control thread → worker
@@ -21,6 +22,7 @@ struct command {     // control thread → worker
 	uint32_t session;
 	union {
 		uint32_t slot; // COMMAND_URR_LOOK
+		uint32_t from; // COMMAND_SHOW_DETECTED
 		struct upf_end_marker end_marker;
 		struct upf_echo echo;
 		struct {

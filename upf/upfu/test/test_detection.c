@@ -1,11 +1,13 @@
 // Applications by domain: what tells them, which packets are theirs then, how long, and what nobody can make the UPF believe or
 // keep.
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <rte_tcp.h>
 #include <rte_udp.h>
 
+#include "control/show.h"
 #include "frames.h"
 #include "hellos.h"
 #include "packet/detection.h"
@@ -903,6 +905,70 @@ any_worker_may_receive_it(void **state)
 	rig_free(rig);
 }
 
+// ---- what is shown -----------------------------------------------------------------------------
+
+static void *
+poll_until(void *context)
+{
+	struct rig *rig = context;
+
+	while (__atomic_load_n(&rig->stop, __ATOMIC_RELAXED) == 0)
+		worker_poll(rig->worker[0]);
+	return NULL;
+}
+
+static void
+assert_shows(struct rig *rig, uint32_t session, const char *what)
+{
+	static char text[UPF_MSG_MAX];
+	pthread_t worker;
+
+	rig->stop = 0;
+	assert_int_equal(pthread_create(&worker, NULL, poll_until, rig), 0);
+	text[show_session(&rig->base, session, text, sizeof(text) - 1)] = '\0';
+	__atomic_store_n(&rig->stop, 1, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(worker, NULL), 0);
+	if (strstr(text, what) == NULL)
+		fail_msg("no %s in %s", what, text);
+}
+
+static void
+a_human_sees_what_was_detected(void **state)
+{
+	struct rig *rig = rig_of(1);
+	struct lookup l = lookup_of("social.example", RIG_IP(198, 51, 100, 7), 600);
+	struct end e = to_server;
+	static char text[UPF_MSG_MAX];
+
+	(void)state;
+	assert_shows(rig, 1,
+		",\"applications\":[\"1122334455667788\",\"8877665544332211\"],\"detected\":[],"
+		"\"detected_not_shown\":0,");
+	say_hello(rig, &e, "video.example");
+	assert_shows(rig, 1,
+		"\"detected\":[{\"kind\":\"flow\",\"remote\":\"8.8.8.8\",\"protocol\":6,\"remote_"
+		"port\":443,"
+		"\"local_port\":4000,\"applications\":[\"1122334455667788\"],\"seconds_left\":35");
+	assert_shows(rig, 2, "\"detected\":[],");
+	ask(rig, &l);
+	assert_shows(rig, 1,
+		"{\"kind\":\"question\",\"remote\":\"9.9.9.9\",\"protocol\":17,\"remote_port\":53,"
+		"\"local_port\":7000,");
+	answer(rig, &l);
+	assert_shows(rig, 1,
+		"{\"kind\":\"address\",\"remote\":\"198.51.100.7\",\"applications\":["
+		"\"8877665544332211\"],\"seconds_left\":59");
+	for (unsigned i = 0; i < SHOWN_MAX; i++) {
+		e.port++;
+		say_hello(rig, &e, "video.example");
+	}
+	assert_shows(rig, 1, "\"detected_not_shown\":2");
+	// A worker that does not come to it is not waited for without end.
+	text[show_session(&rig->base, 1, text, sizeof(text) - 1)] = '\0';
+	assert_non_null(strstr(text, "\"detected\":\"the worker does not answer\""));
+	rig_free(rig);
+}
+
 int
 test_detection(void)
 {
@@ -923,6 +989,7 @@ test_detection(void)
 		cmocka_unit_test(hellos_in_pieces_do_not_take_others_places),
 		cmocka_unit_test(sessions_without_such_applications_are_not_looked_at),
 		cmocka_unit_test(any_worker_may_receive_it),
+		cmocka_unit_test(a_human_sees_what_was_detected),
 	};
 
 	return cmocka_run_group_tests_name("detection", tests, NULL, NULL);

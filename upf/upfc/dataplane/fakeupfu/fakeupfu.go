@@ -384,8 +384,16 @@ func (u *UPFU) show(c line, seq uint32, body []byte) error {
 	if err != nil {
 		return err
 	}
-	b := message(abi.OpShow, seq, 1, fmt.Appendf(nil, `{"session":%d}`, r.Session))
-	if _, known := u.sessions[r.Session]; !known {
+	s, known := u.sessions[r.Session]
+	text := fmt.Appendf(nil, `{"session":%d`, r.Session)
+	for i, a := range s.Applications {
+		text = fmt.Appendf(text, `%s"%016x"`, map[bool]string{true: `,"applications":[`, false: ","}[i == 0], a)
+	}
+	if len(s.Applications) > 0 {
+		text = append(text, ']')
+	}
+	b := message(abi.OpShow, seq, 1, append(text, '}'))
+	if !known {
 		answer := abi.Msg{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: abi.OpShow, Seq: seq, Length: uint32(unsafe.Sizeof(abi.Msg{})), Status: int32(syscall.ENOENT)}
 		b = abi.Bytes([]abi.Msg{answer})
 	}
