@@ -185,6 +185,44 @@ func TestIntegrationDomains(t *testing.T) {
 	ping(2, ofVideo)
 }
 
+// TS 29.244 5.4.11: the CP function hears that an application's traffic begins and ends, and which application it is.
+func TestIntegrationApplicationReports(t *testing.T) {
+	r := newRig(t)
+	r.smf.Associate()
+	name := "video.example"
+	contents := ie.New(ie.PFDContents, append([]byte{0x04, 0, 0, byte(len(name))}, name...))
+	if _, ok := r.smf.Ask(message.NewPFDManagementRequest(r.smf.NextSeq(), ie.NewApplicationIDsPFDs(ie.NewApplicationID("video"), ie.NewPFDContext(contents)))).(*message.PFDManagementResponse); !ok {
+		t.Fatal("no PFD Management Response")
+	}
+	ue := fakesmf.Phone
+	of := ue
+	of.NoURR = true
+	measured := func(pdr *ie.IE) *ie.IE { pdr.Add(ie.NewURRID(2)); return pdr }
+	seid := r.smf.Established(7, append(ue.Session(),
+		measured(of.UplinkPDR(11, 10, ie.NewApplicationID("video"))), measured(of.DownlinkPDR(12, 10, ie.NewApplicationID("video"))),
+		ie.NewCreateURR(ie.NewURRID(2), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x30, 0), ie.NewInactivityDetectionTime(1)))...)
+	fakesmf.WantCause(t, r.smf.Modify(seid, ue.GNB(gnbTEID, gnbAddr)).Cause, ie.CauseRequestAccepted)
+	for i, server := range []string{"www.other.example", "www.video.example"} {
+		tcp := &layers.TCP{SrcPort: layers.TCPPort(40000 + i), DstPort: 443, Seq: 1, Ack: 1, ACK: true, PSH: true, Window: 1000}
+		if _, err := r.uplinkOf(ue, tcp, gopacket.Payload(clientHello(t, server)[:1000])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"100000", "200000"} { // START, STOPT: of the second connection alone
+		m := r.smf.Report()
+		if len(m.UsageReport) != 1 {
+			t.Fatalf("%d usage reports, want 1", len(m.UsageReport))
+		}
+		e := m.UsageReport[0]
+		if id, err := e.URRID(); err != nil || id != 2 || fakesmf.Trigger(t, e) != want {
+			t.Errorf("URR %d (%v) with trigger %s, want 2 with %s", id, err, fakesmf.Trigger(t, e), want)
+		}
+		if id, err := e.ApplicationID(); err != nil || id != "video" {
+			t.Errorf("a report about application %q (%v)", id, err)
+		}
+	}
+}
+
 // uplinkOf sends a UE's packet to the data network through its tunnel; how many octets it has.
 func (r *rig) uplinkOf(ue fakesmf.UE, l ...gopacket.SerializableLayer) (uint64, error) {
 	ip := &layers.IPv4{Version: 4, TTL: 64, SrcIP: net.ParseIP(ue.Addr), DstIP: net.ParseIP(dnAddr)}
