@@ -100,6 +100,7 @@ func (t *turn) activated() {
 	t.due(duePaging, 0)
 	t.due(dueLetGo, 0)
 	t.due(dueAccess, accessTime)
+	t.out.Owed = true // it has packets reported again, which the unit does with the next one that comes later
 	t.reply(Updated{Connection: Activating, N2: setup, N2Type: n2.InfoSetupRequest})
 }
 

@@ -325,6 +325,9 @@ func sessionWords(out Output) string {
 	if out.Lazy {
 		words = append(words, "lazy")
 	}
+	if out.Owed {
+		words = append(words, "owed")
+	}
 	if (s.Downlink != record.Tunnel{}) {
 		words = append(words, "down "+tunnelWords(s.Downlink))
 	}

@@ -44,7 +44,10 @@ type Output struct {
 	// Lazy: the record need not be written before the effects: who finds the one of before does what is right.
 	Lazy bool
 	// Due are times at which Due is to come, by name; zero takes one away.
-	Due     map[string]time.Time
+	Due map[string]time.Time
+	// Owed: where nothing but these times is new, and those that go were not there, they may be written with the next change of the record. Who takes over before
+	// that goes on without them.
+	Owed    bool
 	Effects []Effect
 	// Ended are procedures that have ended, the first first.
 	Ended []Result

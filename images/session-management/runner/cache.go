@@ -46,7 +46,7 @@ func (r *Runner) evict() {
 	for n := 0; n < looked && s != nil && len(r.sessions) > r.cache.most; n++ {
 		newer := s.newer
 		switch {
-		case !s.atRest(): // it stands in the way of others no longer
+		case !s.atRest() || s.owed != nil: // it stands in the way of others no longer
 			r.cache.use(s)
 		default:
 			r.drop(s, nil)

@@ -60,6 +60,10 @@ type session struct {
 	// due are times that were delivered and are not written as seen yet, times what was written of them in this life: a time that was moved
 	// while it came is not one.
 	due, times times
+	// owed are times that the store is to have with the next change of the record. begun: this life has begun the session, and the store has no times of it but
+	// those of this life.
+	owed  map[string]time.Time
+	begun bool
 	// loaded are told when it is, watchers when it is at rest.
 	loaded, watchers []func(error)
 	// elsewhere counts how often another shard was told to end what it has under this name.
@@ -472,13 +476,19 @@ func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
 		r.refused(s, out.Effects, err)
 		return
 	}
+	mayWait := out.Owed && c != nil && slices.Equal(s.stored.octets, is.octets) && s.hasNone(out.Due)
 	for name, at := range out.Due {
 		s.times.set(name, at)
 	}
-	if c == nil {
+	if mayWait {
+		r.owe(s, out.Due)
+	}
+	if mayWait || c == nil {
 		r.effects(s, out.Effects)
 		return
 	}
+	s.begun = s.begun || s.stored.record == nil
+	c.Due, s.owed = withOwed(c.Due, s.owed), nil
 	s.writing = true
 	r.write(s, &write{change: c, is: is, effects: out.Effects, before: before, event: e}, firstPause)
 }

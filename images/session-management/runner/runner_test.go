@@ -86,6 +86,81 @@ func TestWritesOfUnknownOutcome(t *testing.T) {
 	}
 }
 
+// The time that an access network has to answer is written with what it answers: until then it comes from memory, and who takes over does without it. Where the
+// store may have a time that goes, it hears at once.
+func TestTimesThatAreOwed(t *testing.T) {
+	idle := func(t *testing.T) *scripted {
+		w := newScripted(t)
+		w.establish()
+		w.connect()
+		w.runner.DeliverTo(w.seid(), procedure.Update{From: 2, Connection: procedure.Deactivated})
+		w.settle()
+		w.answer("modify", procedure.Unit{Outcome: procedure.Done})
+		w.takeNoted()
+		return w
+	}
+	activate := func(w *scripted) {
+		w.runner.DeliverTo(w.seid(), procedure.Update{From: 3, Connection: procedure.Activating})
+		w.settle()
+	}
+	dues := func(w *scripted) map[string]bool {
+		list, err := w.store.Due(context.Background(), shardName, w.now.Add(time.Hour), most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]bool{}
+		for _, d := range list {
+			out[d.Name] = true
+		}
+		return out
+	}
+	t.Run("what is answered is written", func(t *testing.T) {
+		w := idle(t)
+		activate(w)
+		wants(t, w, "reply to 3: Updated")
+		w.deliverSetup(4)
+		wants(t, w, "commit phase 2, connection step 1", "ask modify")
+		if dues(w)["access"] {
+			t.Error("the store has a time that is over")
+		}
+	})
+	t.Run("what else is written takes it along", func(t *testing.T) {
+		w := idle(t)
+		activate(w)
+		w.runner.DeliverTo(w.seid(), procedure.Release{From: 5})
+		w.settle()
+		if s := w.runner.sessions[record.Key(supi, 1)]; s.owed != nil {
+			t.Errorf("%v is still owed", s.owed)
+		}
+	})
+	t.Run("nobody answers", func(t *testing.T) {
+		w := idle(t)
+		activate(w)
+		w.takeNoted()
+		for range 30 {
+			w.pass(time.Second)
+		}
+		if done := w.takeNoted(); !strings.Contains(done, "ask modify") {
+			t.Errorf("packets are not reported again: %q", done)
+		}
+		if s := w.runner.sessions[record.Key(supi, 1)]; s.owed != nil || dues(w)["access"] {
+			t.Errorf("the time stays: %v, %v", s.owed, dues(w))
+		}
+	})
+	t.Run("a new holder does not know what the store has", func(t *testing.T) {
+		w := idle(t)
+		activate(w)
+		w.now = w.now.Add(2 * time.Hour)
+		w.begin("b")
+		w.takeNoted()
+		activate(w)
+		wants(t, w, "commit phase 3", "reply to 3: Updated")
+		if !dues(w)["access"] {
+			t.Error("the store does not have the time")
+		}
+	})
+}
+
 // Who does not hold the shard says nothing to anybody any more.
 func TestALeaseThatIsLost(t *testing.T) {
 	for name, tt := range map[string]struct {

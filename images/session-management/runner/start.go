@@ -136,6 +136,47 @@ func (r *Runner) moved(s *session, name string) bool {
 	return known && written != delivered
 }
 
+// never is a time that was taken away.
+var never = time.Time{}.UnixMilli()
+
+// hasNone of the times that are to go, as is known: nothing need be said of them.
+func (s *session) hasNone(due map[string]time.Time) bool {
+	for name, at := range due {
+		if was, known := s.times.at(name); at.IsZero() && (known && was != never || !known && !s.begun) {
+			return false
+		}
+	}
+	return true
+}
+
+// owe the store these times. They come from memory until it has them.
+func (r *Runner) owe(s *session, due map[string]time.Time) {
+	for name, at := range due {
+		if at.IsZero() {
+			continue
+		}
+		if s.owed == nil {
+			s.owed = map[string]time.Time{}
+		}
+		s.owed[name] = at
+		r.w.After(at.Sub(r.w.Now()), func() {
+			if owed, is := s.owed[name]; is && owed.Equal(at) && r.sessions[s.key] == s {
+				r.due(sessionstore.Due{Key: s.key, Name: name, At: at})
+			}
+		})
+	}
+}
+
+// withOwed are the times of a change with those that were owed and not said anew since.
+func withOwed(due, owed map[string]time.Time) map[string]time.Time {
+	if len(owed) == 0 {
+		return due
+	}
+	out := maps.Clone(owed)
+	maps.Copy(out, due)
+	return out
+}
+
 // times by name, in ms: a session has one to three for as long as it is in memory, and a map of them takes ten times the room.
 type times []named
 

@@ -280,15 +280,21 @@ func (w *scripted) establish() {
 // connect it.
 func (w *scripted) connect() {
 	w.t.Helper()
+	w.deliverSetup(1)
+	w.answer("modify", procedure.Unit{Outcome: procedure.Done})
+	w.takeNoted()
+}
+
+// deliverSetup: the access network has a tunnel.
+func (w *scripted) deliverSetup(from procedure.Token) {
+	w.t.Helper()
 	b, err := (&n2.SetupResponse{Downlink: n2.FlowTunnel{
 		Tunnel: record.Tunnel{TEID: 0x100, IPv4: netip.MustParseAddr("172.30.3.100")}, Flows: []n2.AssociatedFlow{{QFI: 1}},
 	}}).Encode()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.deliver(procedure.Update{From: 1, N2: b, N2Type: n2.InfoSetupResponse})
-	w.answer("modify", procedure.Unit{Outcome: procedure.Done})
-	w.takeNoted()
+	w.deliver(procedure.Update{From: from, N2: b, N2Type: n2.InfoSetupResponse})
 }
 
 // seid of the session that there is.
