@@ -267,6 +267,7 @@ choose_populations(uint32_t sessions, unsigned workers)
 	population_size(POPULATION_IPV6, sessions / 4 + 1);
 	population_size(POPULATION_SHARED, sessions / 4 + 1);
 	population_size(POPULATION_FEATURES, sessions / 40 + 1);
+	population_size(POPULATION_DOMAINS, sessions / 40 + 1);
 	cases_n = traffic_cases_n;
 	traffic_cases_settle();
 }

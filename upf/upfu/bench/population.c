@@ -54,6 +54,7 @@ population_memory(void)
 		[POPULATION_IPV6] = 1000,
 		[POPULATION_SHARED] = 1800,
 		[POPULATION_FEATURES] = 6000,
+		[POPULATION_DOMAINS] = 2500,
 	};
 	uint64_t sum = 0;
 
@@ -219,6 +220,21 @@ build_features(struct session_rules_builder *s)
 }
 
 static void
+build_domains(struct session_rules_builder *s)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		s->pdr[2 + i] = s->pdr[i];
+		s->pdr[i].precedence = 100;
+		s->pdr[i].pdr_id = (uint16_t)(3 + i);
+		s->pdr[i].flags |= UPF_PDR_SDF;
+		s->pdr[i].application = 1;
+	}
+	s->n_pdr = 4;
+	s->n_application = 1;
+	s->application[0] = 1;
+}
+
+static void
 build(struct session_rules_builder *s, enum population population, uint32_t n)
 {
 	static struct session_rules_builder
@@ -229,7 +245,7 @@ build(struct session_rules_builder *s, enum population population, uint32_t n)
 		rules_usual(&usual, 0, 0, 0);
 	s->session = session;
 	s->n_pdr = s->n_far = 2;
-	s->n_sdf = s->n_sdf6 = 0;
+	s->n_sdf = s->n_sdf6 = s->n_application = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		s->pdr[i] = usual.pdr[i];
 		s->pdr[i].ue_addr_be = rte_cpu_to_be_32(ue_of(session));
@@ -255,6 +271,9 @@ build(struct session_rules_builder *s, enum population population, uint32_t n)
 	case POPULATION_FEATURES:
 		build_features(s);
 		break;
+	case POPULATION_DOMAINS:
+		build_domains(s);
+		break;
 	default:
 		break;
 	}
@@ -263,9 +282,16 @@ build(struct session_rules_builder *s, enum population population, uint32_t n)
 bool
 population_install(struct rig *rig, enum population population, const char **why)
 {
+	static const struct domain_of domain = {
+		1, "example.com", UPF_DOMAIN_TLS | UPF_DOMAIN_BELOW};
 	static struct session_rules_builder s;
 	static struct transaction t;
 
+	if (population == POPULATION_DOMAINS) {
+		transaction_begin(&t);
+		transaction_domains(&t, &domain, 1);
+		transaction_do(rig, &t, NULL);
+	}
 	for (uint32_t i = 0; i < size_of[population]; i++) {
 		int rc;
 

@@ -15,6 +15,7 @@ enum population {
 	POPULATION_IPV6,   // as NEC, with IPv6 UE addresses
 	POPULATION_SHARED, // two uplink PDRs on one F-TEID, as free5GC's SMF makes them
 	POPULATION_FEATURES, // all at once: IPv4v6, SDF filters, GBR, marking, before-QoS and timed URRs
+	POPULATION_DOMAINS, // as NEC, and an application by domain that no packet is of
 	POPULATIONS,
 };
 

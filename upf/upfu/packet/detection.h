@@ -20,7 +20,7 @@
 // HELLOS places, five seconds at most; where none is free the oldest one goes, a session's own where it has HELLOS_OF_SESSION.
 //
 // Bounds. limits.detected entries over all workers, made when upf-c first sends domains. Of those a session has a sixteenth
-// at most, and at least DETECTED_LEAST. Entries end: a connection a while after FIN or RST, or an hour after its last packet; UDP
+// at most, and at least DETECTED_LEAST (sessions are counted by a hash, some together where there are thousands). Entries end: a connection a while after FIN or RST, or an hour after its last packet; UDP
 // after two minutes; a question after ten seconds. detection_tick() gives them back, a part of the table at a time.
 //
 // Attackers. A UE can make the UPF believe of its own packets what it likes: a ClientHello may name one server and go to
@@ -36,8 +36,8 @@
 // were detected before are of no application from then on (but those whose addresses are asked for again). Nothing else
 // depends on it.
 //
-// Cost. Sessions without such an application pay nothing: what is tested for them was tested before (PART_SPECIAL). Others look
-// twice in the table for each packet.
+// Cost. Sessions without such an application pay nothing: bursts in which there is none run the code that they ran (pdr_burst()).
+// Others look twice in the table for each packet.
 #ifndef UPFU_DETECTION_H
 #define UPFU_DETECTION_H
 

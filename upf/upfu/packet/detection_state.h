@@ -57,8 +57,8 @@ struct hello {             // a ClientHello in pieces
 
 struct session_look {
 	uint32_t second;
-	uint16_t looks;   // in it
-	uint16_t entries; // now
+	uint32_t looks;   // in it
+	uint32_t entries; // now
 };
 
 // What the control thread shows. It asks piece by piece (COMMAND_SHOW_DETECTED), so that packets do not wait for all of it, and

@@ -44,14 +44,18 @@ find_in_list(const struct part *part, const struct pkt *p, const struct finding 
 	return pdr;
 }
 
-// `applications`: those of the session that the packet is of.
+// `applications`: those of the session that the packet is of (detection.h); mostly the compiler knows that there are none.
 static inline __attribute__((always_inline)) const struct pdr *
-match_table(const struct part *part, const struct pkt *p, const struct finding *f,
+find_in_table_of(const struct part *part, const struct pkt *p, const struct finding *f,
 	enum upf_direction direction, uint32_t applications)
 {
 	const struct tss *table = part_at(part, part_more(part)->table);
 	struct tss_flow flow;
 	uint16_t i;
+
+	// Its entries are of no address then.
+	if (unlikely((part->flags & PART_FRAMED) != 0) && f->families == 0)
+		return &part->pdr[part->n_pdr];
 
 	if (likely(!p->ip6)) {
 		tss_flow_ipv4(&flow, f->ip, p->ip_len, direction, p->qfi, f->fteid);
@@ -66,25 +70,11 @@ match_table(const struct part *part, const struct pkt *p, const struct finding *
 	return &part->pdr[i != TSS_NONE ? i : part->n_pdr];
 }
 
-static __attribute__((noinline)) const struct pdr *
-find_special(struct worker *w, const struct part *part, struct pkt *p, const struct finding *f,
-	enum upf_direction direction)
-{
-	// Its entries are of no address then.
-	if ((part->flags & PART_FRAMED) != 0 && f->families == 0)
-		return &part->pdr[part->n_pdr];
-	if ((part->flags & PART_DOMAINS) == 0)
-		return match_table(part, p, f, direction, 0);
-	return match_table(part, p, f, direction, detection_look(w, p, direction));
-}
-
 static inline __attribute__((always_inline)) const struct pdr *
-find_in_table(struct worker *w, const struct part *part, struct pkt *p, const struct finding *f,
+find_in_table(const struct part *part, const struct pkt *p, const struct finding *f,
 	enum upf_direction direction)
 {
-	if (unlikely((part->flags & PART_SPECIAL) != 0))
-		return find_special(w, part, p, f, direction);
-	return match_table(part, p, f, direction, 0);
+	return find_in_table_of(part, p, f, direction, 0);
 }
 
 // Of a PDR with pdr_urr_flags() or PDR_URR_LIST.
@@ -170,14 +160,14 @@ families_of(const struct part *part, const struct pkt *p, bool uplink)
 // back, by a tunnel of its own, what was on its way to the UE, and it goes on to the target. That comes from access and is
 // the UE's by its destination. Whether the packet is such a one; p->pdr is its PDR then.
 static __attribute__((noinline)) bool
-find_relaying(struct worker *w, struct pkt *p, struct finding *f)
+find_relaying(struct pkt *p, struct finding *f)
 {
 	const struct part *part = p->part;
 
 	f->families = families_of(part, p, false);
 	if (f->families == 0)
 		return false;
-	p->pdr = (part->flags & PART_TABLE) != 0 ? find_in_table(w, part, p, f, UPF_DL)
+	p->pdr = (part->flags & PART_TABLE) != 0 ? find_in_table(part, p, f, UPF_DL)
 						 : find_in_list(part, p, f);
 	return p->pdr != part->pdr + part->n_pdr && (p->pdr->mark & PDR_RELAYS) != 0;
 }
@@ -196,7 +186,7 @@ pdr_make_whole(struct worker *w, struct pkt *p)
 }
 
 // What must be so before any PDR is asked. Most packets need nothing of it.
-static int
+static inline __attribute__((always_inline)) int
 pdr_prepare(struct worker *w, struct pkt *p, bool uplink)
 {
 	if (p->tunnel) {
@@ -245,11 +235,11 @@ pdr_match(struct worker *w, struct pkt *p)
 	// all that comes from access.
 	if (unlikely(uplink && f.families == 0 &&
 		    (part->flags & (PART_UE_IPV4 | PART_UE_IPV6)) != 0)) {
-		if (!find_relaying(w, p, &f))
+		if (!find_relaying(p, &f))
 			return UPF_DROP_SPOOFED_SOURCE;
 	} else {
 		p->pdr = unlikely(table)
-			? find_in_table(w, part, p, &f, (enum upf_direction)part->direction)
+			? find_in_table(part, p, &f, (enum upf_direction)part->direction)
 			: find_in_list(part, p, &f);
 		if (unlikely(p->pdr == part->pdr + part->n_pdr))
 			return UPF_DROP_NO_PDR;
@@ -261,10 +251,43 @@ pdr_match(struct worker *w, struct pkt *p)
 	return PKT_NEXT;
 }
 
+// The same of any session, of those too that have an application by domain: what their packets tell is learned before.
+static int
+pdr_match_any(struct worker *w, struct pkt *p)
+{
+	const struct part *part = p->part;
+	enum upf_direction direction = (enum upf_direction)part->direction;
+	struct finding f = {.fteid = p->tunnel ? p->key : 0};
+	uint32_t applications = 0;
+	int verdict = pdr_prepare(w, p, direction == UPF_UL);
+
+	if (verdict != PKT_NEXT)
+		return verdict;
+	f.ip = pkt_ip(p);
+	f.families = families_of(part, p, direction == UPF_UL);
+	if (direction == UPF_UL && f.families == 0 &&
+		(part->flags & (PART_UE_IPV4 | PART_UE_IPV6)) != 0)
+		return find_relaying(p, &f) ? PKT_NEXT : UPF_DROP_SPOOFED_SOURCE;
+	if ((part->flags & PART_DOMAINS) != 0)
+		applications = detection_look(w, p, direction);
+	p->pdr = (part->flags & PART_TABLE) != 0
+		? find_in_table_of(part, p, &f, direction, applications)
+		: find_in_list(part, p, &f);
+	return p->pdr != part->pdr + part->n_pdr ? PKT_NEXT : UPF_DROP_NO_PDR;
+}
+
+// A burst with a packet of such a session. Others run what they ran before there were any.
+static __attribute__((noinline)) void
+pdr_burst_any(struct worker *w, struct burst *b)
+{
+	burst_each_of_session(w, b, pdr_match_any);
+	burst_each_of_session(w, b, pdr_settle);
+}
+
 void
 pdr_burst(struct worker *w, struct burst *b)
 {
-	bool tables = false;
+	bool tables = false, applications = false;
 
 	for (unsigned i = 0; i < b->n; i++) {
 		const struct part *part = b->live[i]->part;
@@ -272,7 +295,12 @@ pdr_burst(struct worker *w, struct burst *b)
 		if (unlikely((part->flags & PART_TABLE) != 0)) {
 			part_prefetch_table(part);
 			tables = true;
+			applications |= (part->flags & PART_DOMAINS) != 0;
 		}
+	}
+	if (unlikely(applications)) {
+		pdr_burst_any(w, b);
+		return;
 	}
 	burst_each_of_session(w, b, pdr_match);
 	if (unlikely(tables))

@@ -166,7 +166,7 @@ header_mask(struct quic_crypto *c, const uint8_t *hp, const uint8_t *sample,
 
 // Into c->frames. `n` octets with the tag, behind `header` octets of associated data.
 static bool
-open(struct quic_crypto *c, const struct keys *k, const uint8_t nonce[IV_OCTETS],
+unseal(struct quic_crypto *c, const struct keys *k, const uint8_t nonce[IV_OCTETS],
 	const uint8_t *header, size_t header_n, const uint8_t *sealed, size_t n)
 {
 	uint8_t tag[TAG_OCTETS];
@@ -288,7 +288,7 @@ read_packet(struct quic_crypto *c, const uint8_t *packet, size_t n, size_t *used
 		return QUIC_INITIAL_BAD;
 	header_n = unmask(c, &k, packet, r.at, (size_t)length, header, nonce);
 	if (header_n == 0 || *used - header_n < TAG_OCTETS ||
-		!open(c, &k, nonce, header, header_n, packet + header_n, *used - header_n))
+		!unseal(c, &k, nonce, header, header_n, packet + header_n, *used - header_n))
 		return QUIC_INITIAL_BAD;
 	return quic_frames_read(c->frames, *used - header_n - TAG_OCTETS, piece, context)
 		? QUIC_INITIAL_READ
@@ -326,18 +326,25 @@ quic_initial_read(struct quic_crypto *crypto, const uint8_t *datagram, size_t n,
 #define FRAME_CRYPTO 0x06u
 
 static bool
-skip_ack(struct reader *r, bool ecn)
+skip_varints(struct reader *r, uint64_t n)
 {
-	uint64_t v, ranges;
+	uint64_t v;
 
-	if (!read_varint(r, &v) || !read_varint(r, &v) || !read_varint(r, &ranges) ||
-		!read_varint(r, &v))
-		return false;
-	for (uint64_t i = 0; i < ranges; i++) {
-		if (!read_varint(r, &v) || !read_varint(r, &v))
+	for (; n != 0; n--) {
+		if (!read_varint(r, &v))
 			return false;
 	}
-	return !ecn || (read_varint(r, &v) && read_varint(r, &v) && read_varint(r, &v));
+	return true;
+}
+
+// RFC 9000 19.3: the largest one, the delay, how many ranges, the first range; two of each range; three counts of ECN.
+static bool
+skip_ack(struct reader *r, bool ecn)
+{
+	uint64_t ranges;
+
+	return skip_varints(r, 2) && read_varint(r, &ranges) && ranges <= QUIC_DATAGRAM_MAX &&
+		skip_varints(r, 1 + 2 * ranges + (ecn ? 3 : 0));
 }
 
 // RFC 9000 12.4: what an Initial packet may have. One that closes the connection ends it.

@@ -156,7 +156,6 @@ pdr_gateway(const struct pdr *pdr)
 #define PART_FRAMED 0x20u  // the session has framed routes: part_routes()
 #define PART_NAT 0x40u     // the session has a NAT44 block: part_more
 #define PART_DOMAINS 0x80u // a PDR of the session has an application by domain: part_applications()
-#define PART_SPECIAL (PART_FRAMED | PART_DOMAINS) // what a table alone does not do
 
 struct part { // of a session: the PDRs of one direction
 	uint32_t session;

@@ -169,7 +169,8 @@ tss_entries_of_pdr(struct tss_entry *to, uint16_t order, const struct upf_pdr *p
 
 		to[n] = any;
 		to[n].family = (uint8_t)family;
-		to[n].key.word[word] = to[n].mask.word[word] = UINT32_C(1) << (pdr->application - 1);
+		to[n].key.word[word] = to[n].mask.word[word] = UINT32_C(1)
+			<< (pdr->application - 1);
 		n += narrow_to_ue(&to[n], pdr, framed);
 	}
 	return n;

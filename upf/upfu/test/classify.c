@@ -73,6 +73,7 @@ struct packet {
 	uint16_t remote_port, local_port;
 	uint32_t spi;
 	unsigned l4_len; // octets of the transport header that are there
+	uint32_t applications;
 	uint64_t fteid;
 };
 
@@ -279,6 +280,8 @@ make_pdr(struct choices *c, struct session *s, unsigned style)
 		add_sdf(c, s);
 	for (; n_sdf6 > 0 && s->n_sdf6 < SDFS_MAX; n_sdf6--, pdr->sdf6_count++)
 		add_sdf6(c, s);
+	if (choose(c, 8) == 0)
+		pdr->application = (uint8_t)(1 + PICK(c, 0, 1, 31, choose(c, 32)));
 }
 
 static uint16_t
@@ -326,6 +329,7 @@ make_packet(struct choices *c, const struct session *s, struct packet *p)
 		p->remote[choose(c, p->v6 ? 16 : 4)] ^= (uint8_t)(1u << choose(c, 8));
 	if (choose(c, 8) == 0)
 		p->local[choose(c, p->v6 ? 16 : 4)] ^= (uint8_t)(1u << choose(c, 8));
+	p->applications = PICK(c, 0, 0, 1, 2, 3, 1u << 31, UINT32_MAX, 1u << choose(c, 32));
 }
 
 // ---- the naive matcher -------------------------------------------------------------------------------
@@ -420,6 +424,8 @@ pdr_matches(const struct session *s, const struct upf_pdr *pdr, const struct pac
 	}
 	if (!(pdr->flags & UPF_PDR_SDF))
 		return true;
+	if (pdr->application != 0 && (p->applications >> (pdr->application - 1) & 1) != 0)
+		return true;
 	for (unsigned i = 0; i < pdr->sdf_count; i++) {
 		if (sdf_matches(&s->sdf[pdr->sdf_first + i], p))
 			return true;
@@ -481,6 +487,7 @@ match_on_wire(const struct tss *tss, const struct session *s, const struct packe
 		memcpy(&wire.v6.dst_addr, dst, 16);
 		tss_flow_ipv6(&flow, &wire.v6, (uint16_t)(header + p->l4_len), p->proto,
 			p->later_fragment ? 0 : (uint16_t)header, s->direction, p->qfi, p->fteid);
+		tss_flow_add_applications(&flow, TSS_IPV6, p->applications);
 		return tss_match(tss, TSS_IPV6, &flow);
 	}
 	wire.v4.version_ihl = RTE_IPV4_VHL_DEF;
@@ -492,6 +499,7 @@ match_on_wire(const struct tss *tss, const struct session *s, const struct packe
 	memcpy(&wire.v4.dst_addr, dst, 4);
 	tss_flow_ipv4(
 		&flow, &wire.v4, (uint16_t)(header + p->l4_len), s->direction, p->qfi, p->fteid);
+	tss_flow_add_applications(&flow, TSS_IPV4, p->applications);
 	return tss_match(tss, TSS_IPV4, &flow);
 }
 
