@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OPENSSL_SUPPRESS_DEPRECATED // SHA256_Init() and its like: of OpenSSL 3.0 EVP_DigestInit_ex2() allocates
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 
 #define SHA256_OCTETS 32u
 #define SHA256_BLOCK 64u
@@ -15,8 +17,6 @@
 #define CONNECTION_ID_MAX 20u
 
 struct quic_crypto {
-	EVP_MD *sha256;
-	EVP_MD_CTX *digest;
 	EVP_CIPHER *gcm, *ecb;
 	EVP_CIPHER_CTX *open, *mask;
 	uint8_t frames[QUIC_DATAGRAM_MAX];
@@ -59,16 +59,12 @@ quic_crypto_create(void)
 		return NULL;
 	OPENSSL_init_crypto(
 		OPENSSL_INIT_NO_LOAD_CONFIG, NULL); // a machine's policies are not for this
-	c->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-	c->digest = EVP_MD_CTX_new();
 	c->gcm = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
 	c->ecb = EVP_CIPHER_fetch(NULL, "AES-128-ECB", NULL);
 	c->open = EVP_CIPHER_CTX_new();
 	c->mask = EVP_CIPHER_CTX_new();
 	// What names the algorithm allocates; later the key alone is given.
-	if (c->sha256 == NULL || c->digest == NULL || c->gcm == NULL || c->ecb == NULL ||
-		c->open == NULL || c->mask == NULL ||
-		EVP_DigestInit_ex2(c->digest, c->sha256, NULL) != 1 ||
+	if (c->gcm == NULL || c->ecb == NULL || c->open == NULL || c->mask == NULL ||
 		EVP_DecryptInit_ex2(c->open, c->gcm, nothing, nothing, NULL) != 1 ||
 		EVP_EncryptInit_ex2(c->mask, c->ecb, nothing, NULL, NULL) != 1) {
 		quic_crypto_free(c);
@@ -86,41 +82,38 @@ quic_crypto_free(struct quic_crypto *c)
 	EVP_CIPHER_CTX_free(c->open);
 	EVP_CIPHER_free(c->ecb);
 	EVP_CIPHER_free(c->gcm);
-	EVP_MD_CTX_free(c->digest);
-	EVP_MD_free(c->sha256);
 	free(c);
 }
 
-static bool
-sha256(struct quic_crypto *c, const uint8_t *pad, const uint8_t *octets, size_t n, uint8_t *out)
+static void
+sha256(const uint8_t *pad, const uint8_t *octets, size_t n, uint8_t *out)
 {
-	return EVP_DigestInit_ex2(c->digest, c->sha256, NULL) == 1 &&
-		EVP_DigestUpdate(c->digest, pad, SHA256_BLOCK) == 1 &&
-		EVP_DigestUpdate(c->digest, octets, n) == 1 &&
-		EVP_DigestFinal_ex(c->digest, out, NULL) == 1;
+	SHA256_CTX state;
+
+	SHA256_Init(&state);
+	SHA256_Update(&state, pad, SHA256_BLOCK);
+	SHA256_Update(&state, octets, n);
+	SHA256_Final(out, &state);
 }
 
 // RFC 2104. The key is no longer than a block.
-static bool
-hmac(struct quic_crypto *c, const uint8_t *key, size_t key_n, const uint8_t *octets, size_t n,
-	uint8_t out[SHA256_OCTETS])
+static void
+hmac(const uint8_t *key, size_t key_n, const uint8_t *octets, size_t n, uint8_t out[SHA256_OCTETS])
 {
 	uint8_t pad[SHA256_BLOCK] = {0}, inner[SHA256_OCTETS];
 
 	memcpy(pad, key, key_n);
 	for (size_t i = 0; i < sizeof(pad); i++)
 		pad[i] ^= 0x36;
-	if (!sha256(c, pad, octets, n, inner))
-		return false;
+	sha256(pad, octets, n, inner);
 	for (size_t i = 0; i < sizeof(pad); i++)
 		pad[i] ^= 0x36 ^ 0x5c;
-	return sha256(c, pad, inner, sizeof(inner), out);
+	sha256(pad, inner, sizeof(inner), out);
 }
 
 // HKDF-Expand-Label without a context (RFC 8446 7.1, RFC 5869 2.3): one round is enough for these.
-static bool
-expand(struct quic_crypto *c, const uint8_t secret[SHA256_OCTETS], const char *label, size_t n,
-	uint8_t out[SHA256_OCTETS])
+static void
+expand(const uint8_t secret[SHA256_OCTETS], const char *label, size_t n, uint8_t out[SHA256_OCTETS])
 {
 	uint8_t info[64];
 	size_t length = strlen(label);
@@ -131,7 +124,7 @@ expand(struct quic_crypto *c, const uint8_t secret[SHA256_OCTETS], const char *l
 	memcpy(info + 3, label, length);
 	info[3 + length] = 0;
 	info[4 + length] = 1;
-	return hmac(c, secret, SHA256_OCTETS, info, 5 + length, out);
+	hmac(secret, SHA256_OCTETS, info, 5 + length, out);
 }
 
 struct keys {
@@ -139,17 +132,16 @@ struct keys {
 		hp[SHA256_OCTETS]; // KEY_OCTETS, IV_OCTETS, KEY_OCTETS
 };
 
-static bool
-client_keys(struct quic_crypto *c, const struct version *v, const uint8_t *id, size_t id_n,
-	struct keys *k)
+static void
+client_keys(const struct version *v, const uint8_t *id, size_t id_n, struct keys *k)
 {
 	uint8_t initial[SHA256_OCTETS], client[SHA256_OCTETS];
 
-	return hmac(c, v->salt, sizeof(v->salt), id, id_n, initial) &&
-		expand(c, initial, "tls13 client in", SHA256_OCTETS, client) &&
-		expand(c, client, v->key, KEY_OCTETS, k->key) &&
-		expand(c, client, v->iv, IV_OCTETS, k->iv) &&
-		expand(c, client, v->hp, KEY_OCTETS, k->hp);
+	hmac(v->salt, sizeof(v->salt), id, id_n, initial);
+	expand(initial, "tls13 client in", SHA256_OCTETS, client);
+	expand(client, v->key, KEY_OCTETS, k->key);
+	expand(client, v->iv, IV_OCTETS, k->iv);
+	expand(client, v->hp, KEY_OCTETS, k->hp);
 }
 
 static bool
@@ -284,8 +276,7 @@ read_packet(struct quic_crypto *c, const uint8_t *packet, size_t n, size_t *used
 		!read_varint(&r, &length) || length > r.n || length < 4 + SAMPLE_OCTETS)
 		return QUIC_INITIAL_BAD;
 	*used = (size_t)(r.at - packet) + (size_t)length;
-	if (!client_keys(c, v, id, id_n, &k))
-		return QUIC_INITIAL_BAD;
+	client_keys(v, id, id_n, &k);
 	header_n = unmask(c, &k, packet, r.at, (size_t)length, header, nonce);
 	if (header_n == 0 || *used - header_n < TAG_OCTETS ||
 		!unseal(c, &k, nonce, header, header_n, packet + header_n, *used - header_n))
