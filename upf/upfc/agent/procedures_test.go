@@ -205,6 +205,31 @@ func TestApplicationsAreDescribedByDomains(t *testing.T) {
 	}
 }
 
+func TestMoreDomainsThanCanBeKept(t *testing.T) {
+	l := newLab(t, nil)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	names := make([]string, 512)
+	for i := range names {
+		names[i] = fmt.Sprintf("%d.e", i)
+	}
+	// Names as short as these are bounded by their number, longer ones by what META holds.
+	taken := 0
+	for {
+		a := describe(t, s, domainsOf(fmt.Sprintf("app%d", taken), names...))
+		if cause, err := a.Cause.Cause(); err != nil || cause != ie.CauseRequestAccepted {
+			fakesmf.WantCause(t, a.Cause, ie.CauseNoResourcesAvailable)
+			fakesmf.WantOffending(t, a.OffendingIE, ie.ApplicationIDsPFDs)
+			break
+		}
+		taken++
+	}
+	if got := len(l.upfu.Domains()); got != taken*len(names) || got > abi.DomainsMax || got < abi.DomainsMax/2 {
+		t.Errorf("upf-u has %d domains of %d applications, want %d", got, taken, taken*len(names))
+	}
+	fakesmf.WantCause(t, describe(t, s, domainsOf("one", append(names, "one.too.many")...)).Cause, ie.CauseNoResourcesAvailable)
+}
+
 func TestMorePFDsThanCanBeKept(t *testing.T) {
 	l := newLab(t, nil)
 	s := fakesmf.New(t, l.addr)
