@@ -9,6 +9,7 @@
 
 #include <rte_ring_elem.h>
 
+#include "control/show.h"
 #include "control/transaction.h"
 #include "packet/message.h"
 #include "rules.h"
@@ -211,6 +212,27 @@ add_filters(struct changes *c, struct session_rules_builder *s, uint32_t ue)
 	s->pdr[s->n_pdr++] = downlink;
 }
 
+// PDRs of an application by domain before those of both directions, with the same marks.
+static void
+add_application(struct session_rules_builder *s)
+{
+	struct upf_pdr *last = &s->pdr[s->n_pdr], *first = &s->pdr[0];
+
+	*last = last[-1];
+	last[-1].precedence--;
+	memmove(first + 1, first, s->n_pdr * sizeof(*first) + sizeof(*first));
+	s->n_pdr += 2;
+	for (unsigned i = 0; i < 2; i++) {
+		struct upf_pdr *pdr = i == 0 ? first : &s->pdr[s->n_pdr - 2];
+
+		pdr->pdr_id = (uint16_t)(3 + i);
+		pdr->flags |= UPF_PDR_SDF;
+		pdr->application = 1;
+	}
+	s->n_application = 1;
+	s->application[0] = STRESS_APPLICATION;
+}
+
 static void
 set_tunnel(struct upf_far *far, uint32_t session, uint32_t generation)
 {
@@ -244,6 +266,8 @@ add_put(struct changes *c, unsigned k)
 	if (draw(c, 2) == 0)
 		s.urr[0].flags |= UPF_URR_TIMED;
 	add_filters(c, &s, ue);
+	if (draw(c, 2) == 0)
+		add_application(&s);
 	transaction_put(&c->transaction, &s);
 }
 
@@ -389,11 +413,27 @@ take_events(struct changes *c)
 		;
 }
 
+// The domain of the application, or none; and what a human sees of it.
+static void
+describe(struct changes *c)
+{
+	static const struct domain_of domain = {STRESS_APPLICATION, STRESS_DOMAIN, 0x0f};
+	static char text[UPF_MSG_MAX];
+
+	transaction_begin(&c->transaction);
+	transaction_domains(&c->transaction, &domain, draw(c, 4) != 0);
+	run(c);
+	if (draw(c, 16) == 0)
+		show_session(&c->rig->base, draw(c, STRESS_SESSIONS), text, sizeof(text));
+}
+
 void
 changes_step(struct changes *c)
 {
 	unsigned k = draw(c, STRESS_LINES);
 
+	if (draw(c, 16) == 0)
+		describe(c);
 	if (!c->of[k].present) {
 		establish(c, k);
 	} else {

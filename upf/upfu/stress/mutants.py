@@ -46,6 +46,19 @@ FAULTS = [
         RACE,
     ),
     Fault(
+        "domains_published_without_release",
+        "control/transaction.c",
+        [("__atomic_store_n(&base->sessions->domains, op->domains, __ATOMIC_RELEASE);",
+          "__atomic_store_n(&base->sessions->domains, op->domains, __ATOMIC_RELAXED);")],
+        RACE,
+    ),
+    Fault(
+        "domains_freed_while_read",
+        "control/transaction.c",
+        [("\t\tapply_domains(base, op);\n\t\treturn true;", "\t\tapply_domains(base, op);\n\t\treturn false;")],
+        RACE + r"|heap-use-after-free",
+    ),
+    Fault(
         "published_before_it_is_filled",
         "rules/session.c",
         # The home is written when the keys lead to the part already.

@@ -9,6 +9,7 @@
 #include <rte_udp.h>
 
 #include "frames.h"
+#include "hellos.h"
 #include "packet/gtpu_header.h"
 #include "packet/packet.h"
 #include "stress.h"
@@ -28,6 +29,21 @@ struct mark {
 
 // ---- to the worker -----------------------------------------------------------------------------
 
+// What the packet has room for begins as a UE's question for an address, or its answer: RIG_REMOTE.
+static void
+write_dns(struct frame *f, uint32_t payload, enum upf_direction direction)
+{
+	const rte_be32_t remote = rte_cpu_to_be_32(RIG_REMOTE);
+	struct octets message;
+
+	hello_dns_question(&message, 7, 1, STRESS_DOMAIN);
+	if (direction == UPF_DL) {
+		hello_dns_answer(&message);
+		hello_dns_record(&message, NULL, 1, 1, &remote, sizeof(remote));
+	}
+	memcpy(f->data + f->length - payload, message.at, message.n);
+}
+
 static void
 write_user_packet(struct queues *q, struct frame *f, enum upf_direction direction)
 {
@@ -36,8 +52,8 @@ write_user_packet(struct queues *q, struct frame *f, enum upf_direction directio
 	struct ip_fields ip = {
 		.src = RIG_REMOTE,
 		.dst = stress_ue(k),
-		.sport = 5000,
-		.dport = 53,
+		.sport = 53,
+		.dport = 5000,
 		.payload = sizeof(struct mark) + stress_draw(&q->chance, STRESS_OCTETS_MAX - 50),
 	};
 	struct mark mark = {
@@ -54,8 +70,12 @@ write_user_packet(struct queues *q, struct frame *f, enum upf_direction directio
 	} else {
 		ip.src = stress_ue(k);
 		ip.dst = RIG_REMOTE;
+		ip.sport = 5000;
+		ip.dport = 53;
 		frame_gpdu(f, RIG_N3_ADDR, stress_load(&line->teid), 9, &ip);
 	}
+	if (ip.payload >= sizeof(mark) + STRESS_DNS)
+		write_dns(f, ip.payload, direction);
 	memcpy(f->data + f->length - sizeof(mark), &mark, sizeof(mark));
 	shm_add(&q->received, 1);
 }

@@ -24,6 +24,9 @@
 #define STRESS_SESSIONS 40u // indexes: some are free, to be used again soon
 #define STRESS_TEIDS 56u    // likewise
 #define STRESS_OCTETS_MAX 700u
+#define STRESS_DOMAIN "a.example"
+#define STRESS_APPLICATION 7u
+#define STRESS_DNS 64u // octets that a question or an answer has at most
 #define GENERATION_BITS 24u
 #define GENERATION_MASK ((1u << GENERATION_BITS) - 1)
 
