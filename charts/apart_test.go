@@ -401,3 +401,47 @@ func runJob(t *testing.T, env *envtest.Environment, args ...string) {
 		t.Fatalf("%v: status %d\n%s", args, status, log.String())
 	}
 }
+
+// TestEnvtestOperatorsBesideEachOther installs operators beside each other: what two of them would both look after is refused, whichever comes first, unless one of them
+// does nothing.
+func TestEnvtestOperatorsBesideEachOther(t *testing.T) {
+	env, c := apiServer(t, "../operators/config/crd")
+	run := helmOn(t, env)
+	for _, name := range []string{"system", "paris", "lyon", "lille"} {
+		if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step := func(refusal, do, release, at string, values ...string) {
+		t.Helper()
+		args := []string{do, release, operatorChart, "-n", at}
+		if do == "uninstall" {
+			args = []string{do, release, "-n", at}
+		} else {
+			args = append(args, "--set=crds.install=false,nodeAgent.create=false")
+		}
+		for _, v := range values {
+			args = append(args, "--set="+v)
+		}
+		switch _, err := run(args...); {
+		case refusal == "" && err != nil:
+			t.Fatal(err)
+		case refusal != "" && (err == nil || !strings.Contains(err.Error(), refusal)):
+			t.Errorf("%v: %v, want %q", args, err, refusal)
+		}
+	}
+	const everywhere = "operator.watchNamespaces={*}"
+	step("", "install", "all", "system", everywhere)
+	step("", "upgrade", "all", "system", everywhere, "logLevel=Debug")
+	step("operator all-operator of namespace system acts in all namespaces", "install", "one", "paris")
+	step("operator all-operator of namespace system acts in all namespaces", "install", "more", "lille", everywhere)
+	step("", "upgrade", "all", "system", everywhere, "operator.replicas=0")
+	step("", "install", "one", "paris", "operator.watchNamespaces={lyon}")
+	step("operator one-operator of namespace paris acts in paris, lyon", "upgrade", "all", "system", everywhere)
+	step("", "uninstall", "all", "system")
+	step("operator one-operator of namespace paris acts in paris, lyon", "install", "all", "system", everywhere)
+	step("operator one-operator of namespace paris acts in lyon", "install", "two", "lyon")
+	step("operator one-operator of namespace paris acts in paris", "install", "two", "lille", "operator.watchNamespaces={paris}")
+	step("", "install", "two", "lille", "operator.watchNamespaces={system}")
+	step("", "upgrade", "one", "paris", "operator.watchNamespaces={lyon}", "logLevel=Debug")
+}
