@@ -19,6 +19,9 @@ import (
 // DirectoryEnv names the environment variable that says where the Secret is mounted.
 const DirectoryEnv = "SUBSCRIBER_DATABASE_DIR"
 
+// CoreEnv names the one that says whose it is: NAMESPACE/NAME of the Core5G.
+const CoreEnv = "SUBSCRIBER_DATABASE_CORE"
+
 // Names of the Secret's keys. Beside them are sealing keys, named by numbers, and mounted.FileSealWith.
 const (
 	FileURI         = "uri"

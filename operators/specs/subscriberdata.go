@@ -78,7 +78,8 @@ func SubscriberDatabaseSecretName(core *api.Core5G) string {
 // knowsSubscribers mounts what leads to the database of subscribers, where there is one. The program reads it again when it changes.
 func (w workload) knowsSubscribers() workload {
 	if secret := SubscriberDatabaseSecretName(w.core); secret != "" {
-		w.env = append(w.env, corev1.EnvVar{Name: "SUBSCRIBER_DATABASE_DIR", Value: subscriberDatabaseDir})
+		w.env = append(w.env, corev1.EnvVar{Name: "SUBSCRIBER_DATABASE_DIR", Value: subscriberDatabaseDir},
+			corev1.EnvVar{Name: "SUBSCRIBER_DATABASE_CORE", Value: w.core.Namespace + "/" + w.core.Name})
 		w.secrets = append(w.secrets, mountedSecret{"subscriber-database", secret, subscriberDatabaseDir})
 	}
 	return w

@@ -20,10 +20,13 @@ func TestPodsKnowTheDatabaseOfSubscribers(t *testing.T) {
 		"distributed": SubscriberData(core, platform).Deployment.Spec.Template.Spec,
 		"fused":       ControlPlane(fused, platform, nil).Deployment.Spec.Template.Spec,
 	} {
-		env, volume, mount := "", "", ""
+		env, of, volume, mount := "", "", "", ""
 		for _, e := range pod.Containers[0].Env {
 			if e.Name == subscriberdatabase.DirectoryEnv {
 				env = e.Value
+			}
+			if e.Name == subscriberdatabase.CoreEnv {
+				of = e.Value
 			}
 		}
 		for _, v := range pod.Volumes {
@@ -38,6 +41,9 @@ func TestPodsKnowTheDatabaseOfSubscribers(t *testing.T) {
 		}
 		if env == "" || env != mount {
 			t.Errorf("%s: %s is %q, and volume %q of the Secret is mounted at %q", name, subscriberdatabase.DirectoryEnv, env, volume, mount)
+		}
+		if want := core.Namespace + "/" + core.Name; of != want {
+			t.Errorf("%s: %s is %q, want %q", name, subscriberdatabase.CoreEnv, of, want)
 		}
 	}
 	if name := SubscriberDatabaseSecretName(makeCore()); name != "" {

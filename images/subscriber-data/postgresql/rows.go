@@ -192,6 +192,27 @@ func (d *Database) Walk(ctx context.Context, each func(*Subscriber) error) error
 	}
 }
 
+// Addressed are all that have static addresses, or networks behind their UEs: their SUPIs and slices.
+func (d *Database) Addressed(ctx context.Context, each func(*v1alpha1.SubscriberSpec)) error {
+	rows, err := d.pool.Query(ctx, `SELECT supi, slices::text FROM core5g.subscribers WHERE slices @? '$[*] ? (exists(@.addresses[*]) || exists(@.framedRoutes[*]))'`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r := row{ambr: "{}"}
+		if err := rows.Scan(&r.supi, &r.slices); err != nil {
+			return err
+		}
+		spec, err := r.spec()
+		if err != nil {
+			return err
+		}
+		each(&spec)
+	}
+	return rows.Err()
+}
+
 // Delete those SUPIs, and say how many were there.
 func (d *Database) Delete(ctx context.Context, supis ...string) (int, error) {
 	done, err := d.pool.Exec(ctx, `DELETE FROM core5g.subscribers WHERE supi = ANY($1)`, supis)

@@ -107,12 +107,22 @@ func (c *Command) set(ctx context.Context, d *postgresql.Database, supis []strin
 		}
 	}
 	withDefaults(&s.Spec)
+	claims := newClaims(func(uint64) bool { return false })
+	c.readObjects(ctx, claims)
+	if c.given["slices"] || c.given["gpsi"] || !there { // what was there before has been judged, or is to be changed
+		if err := claims.check(ctx, d, &s.Spec); err != nil {
+			return err
+		}
+	}
 	done, refused, err := d.Write(ctx, []postgresql.Subscriber{s})
 	switch {
 	case err != nil:
 		return err
 	case len(refused) > 0:
 		return refused[0].Why
+	}
+	if name, is := claims.objects[digitsOf(supis[0])]; is {
+		_, _ = fmt.Fprintln(c.Err, alsoObjects([]string{name}))
 	}
 	_, err = fmt.Fprintf(c.Out, "%s %s\n", supis[0], map[postgresql.Written]string{{New: 1}: "made", {Changed: 1}: "changed", {Same: 1}: "is so already"}[done])
 	return err

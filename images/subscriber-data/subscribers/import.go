@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,7 +35,12 @@ func (c *Command) importAll(ctx context.Context, d *postgresql.Database, _ []str
 	}
 	i := &importing{command: c, database: d, in: in, begun: c.Now(), seen: make(map[uint64]int32)}
 	i.said = i.begun
+	i.claims = newClaims(func(digits uint64) bool { _, read := i.seen[digits]; return read })
+	c.readObjects(ctx, i.claims)
 	err = i.run(ctx)
+	if len(i.objects) > 0 {
+		_, _ = fmt.Fprintln(c.Err, alsoObjects(i.objects))
+	}
 	i.say(c.Out, "")
 	switch {
 	case err != nil:
@@ -56,6 +59,9 @@ type importing struct {
 	begun    time.Time
 	// seen are the places of SUPIs, whose digits they are, with a 1 in front.
 	seen map[uint64]int32
+	// claims are whose addresses are, and objects names of Subscribers whose SUPIs were read.
+	claims  *claims
+	objects []string
 
 	mu            sync.Mutex
 	read, leftOut int
@@ -69,7 +75,7 @@ func (i *importing) run(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; {
 		var batch []entry
 		var err error
-		if batch, more, err = i.batch(); err != nil {
+		if batch, more, err = i.batch(ctx); err != nil {
 			return errors.Join(fmt.Errorf("behind %s %d: %w", i.in.places(), i.read, err), group.Wait())
 		}
 		group.Go(func() error {
@@ -83,7 +89,7 @@ func (i *importing) run(ctx context.Context) error {
 }
 
 // batch reads the next entries.
-func (i *importing) batch() (out []entry, more bool, err error) {
+func (i *importing) batch(ctx context.Context) (out []entry, more bool, err error) {
 	for len(out) < perBatch {
 		e, err := i.in.next()
 		if errors.Is(err, io.EOF) {
@@ -96,7 +102,7 @@ func (i *importing) batch() (out []entry, more bool, err error) {
 		i.read++
 		i.mu.Unlock()
 		if e.problem == nil {
-			e.problem = i.first(&e)
+			e.problem = i.first(ctx, &e)
 		}
 		if e.problem != nil {
 			i.leaveOut(e.place, e.spec.SUPI, e.problem)
@@ -107,19 +113,22 @@ func (i *importing) batch() (out []entry, more bool, err error) {
 	return out, true, nil
 }
 
-// first says where a SUPI has been read before.
-func (i *importing) first(e *entry) error {
+// first says where a SUPI has been read before, and what another one has.
+func (i *importing) first(ctx context.Context, e *entry) error {
 	if err := postgresql.CheckSpec(&e.spec); err != nil {
 		return err
 	}
-	digits, err := strconv.ParseUint("1"+strings.TrimPrefix(e.spec.SUPI, "imsi-"), 10, 64)
-	if err != nil {
-		return err
-	}
+	digits := digitsOf(e.spec.SUPI)
 	if place, twice := i.seen[digits]; twice {
 		return fmt.Errorf("the SUPI stands in %s %d already: keep one of them", i.in.places(), place)
 	}
+	if err := i.claims.check(ctx, i.database, &e.spec); err != nil {
+		return err
+	}
 	i.seen[digits] = int32(e.place)
+	if name, is := i.claims.objects[digits]; is {
+		i.objects = append(i.objects, name)
+	}
 	return nil
 }
 

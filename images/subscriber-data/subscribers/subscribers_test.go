@@ -2,6 +2,7 @@ package subscribers
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,10 +10,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"core5g.dev/core5g/images/subscriber-data/postgresql"
 	"core5g.dev/core5g/images/subscriberdatabase"
 	"core5g.dev/core5g/images/subscriberdatabase/postgresqltest"
+	"core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 const (
@@ -24,13 +30,23 @@ func TestMain(m *testing.M) { postgresqltest.Main(m) }
 
 // site is a database and who works on it.
 type site struct {
-	t     *testing.T
-	files map[string][]byte
+	t       *testing.T
+	files   map[string][]byte
+	objects client.Reader // of Kubernetes; nil: it is away
 }
 
 func open(t *testing.T) *site {
 	t.Helper()
-	return &site{t, map[string][]byte{subscriberdatabase.FileURI: []byte(postgresqltest.Database(t) + "?connect_timeout=60"), "1": bytes.Repeat([]byte{1}, 32)}}
+	return &site{t: t, objects: fake.NewClientBuilder().WithScheme(scheme(t)).Build(), files: map[string][]byte{subscriberdatabase.FileURI: []byte(postgresqltest.Database(t) + "?connect_timeout=60"), "1": bytes.Repeat([]byte{1}, 32)}}
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // run an action; what it says is on one screen, its error last.
@@ -39,6 +55,11 @@ func (s *site) run(in string, args ...string) string {
 	var screen bytes.Buffer
 	c := &Command{In: strings.NewReader(in), Out: &screen, Err: &screen, Now: func() time.Time { return time.Time{} }, Open: func() (*postgresql.Database, error) {
 		return postgresql.Open(func() (*subscriberdatabase.Access, error) { return subscriberdatabase.Parse(s.files) })
+	}, Objects: func(ctx context.Context, each func(*v1alpha1.Subscriber)) error {
+		if s.objects == nil {
+			return errors.New("nobody answers")
+		}
+		return objectsIn(ctx, s.objects, "core5g", "core5g", each)
 	}}
 	if err := c.Run(s.t.Context(), args); err != nil {
 		fmt.Fprintln(&screen, "error:", err)
@@ -166,7 +187,7 @@ func TestKeysAreResealed(t *testing.T) {
 }
 
 func TestWhatCannotBeUnderstood(t *testing.T) {
-	s := &site{t, nil}
+	s := &site{t: t}
 	for line, want := range map[string]string{
 		"":                 "which action?",
 		"list":             `there is no action "list"`,
@@ -210,4 +231,80 @@ func FuzzInput(f *testing.F) {
 			}
 		}
 	})
+}
+
+// addressed is a subscription of internet with addresses and networks behind the UE, as JSON in CSV.
+func addressed(ipv4, ipv6, network string) string {
+	var members []string
+	var address []string
+	if ipv4 != "" {
+		address = append(address, `"ipv4":"`+ipv4+`"`)
+	}
+	if ipv6 != "" {
+		address = append(address, `"ipv6Prefix":"`+ipv6+`"`)
+	}
+	if len(address) > 0 {
+		members = append(members, `"addresses":[{"dnn":"internet",`+strings.Join(address, ",")+`}]`)
+	}
+	if network != "" {
+		members = append(members, `"framedRoutes":[{"dnn":"Internet","prefixes":["`+network+`"]}]`)
+	}
+	return `[{"name":"internet",` + strings.Join(members, ",") + `}]`
+}
+
+// What only one subscriber may have is compared among lines, with the rows that there are, and with the core's Subscriber objects.
+func TestWhatOnlyOneMayHave(t *testing.T) {
+	s := open(t)
+	line := func(n int, gpsi, slices string) string {
+		return fmt.Sprintf(`20893%010d,%s,%s,%s,"%s"`, n, k, opc, gpsi, strings.ReplaceAll(slices, `"`, `""`))
+	}
+	object := func(name, core string, n int, gpsi string, slice v1alpha1.SubscribedSlice) *v1alpha1.Subscriber {
+		slice.Name = "internet"
+		return &v1alpha1.Subscriber{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: name},
+			Spec: v1alpha1.SubscriberSpec{
+				CoreRef: v1alpha1.CoreReference{Name: core}, SUPI: fmt.Sprintf("imsi-20893%010d", n), GPSI: gpsi, Slices: []v1alpha1.SubscribedSlice{slice},
+			},
+		}
+	}
+	const head = "supi,k,opc,gpsi,slices\n"
+	s.want("3 read: 3 new, 0 changed, 0 as they were, 0 left out, 0 s\n", head+strings.Join([]string{
+		line(1, "msisdn-10001", addressed("10.47.0.1", "2001:db8:47:1::/64", "")), line(2, "", addressed("", "", "192.168.2.0/24")), line(3, "", "internet"),
+	}, "\n"), "import")
+	s.objects = fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(
+		object("ue-3", "", 3, "msisdn-10003", v1alpha1.SubscribedSlice{Addresses: []v1alpha1.StaticAddress{{DNN: "internet", IPv4: "10.47.0.3"}}}),
+		object("ue-4", "core5g", 4, "", v1alpha1.SubscribedSlice{FramedRoutes: []v1alpha1.FramedRoutes{{DNN: "internet", Prefixes: []v1alpha1.FramedRoute{"192.168.4.0/24"}}}}),
+		object("other", "other", 5, "msisdn-10005", v1alpha1.SubscribedSlice{Addresses: []v1alpha1.StaticAddress{{DNN: "internet", IPv4: "10.47.0.5"}}}),
+	).Build()
+	s.want(`line 2: imsi-208930000000011: address 10.47.0.1 belongs to imsi-208930000000001 already: write another one, or take it from that one first: left out
+line 3: imsi-208930000000012: address 2001:db8:47:1::/64 belongs to imsi-208930000000001 already: write another one, or take it from that one first: left out
+line 4: imsi-208930000000013: address 192.168.2.9 lies in network 192.168.2.0/24, which is behind the UE of imsi-208930000000002: write another one: left out
+line 5: imsi-208930000000014: network 192.168.2.128/25 overlaps network 192.168.2.0/24 behind the UE of imsi-208930000000002: write another one: left out
+line 6: imsi-208930000000015: network 192.168.0.0/21 overlaps network 192.168.2.0/24 behind the UE of imsi-208930000000002: write another one: left out
+line 7: imsi-208930000000016: network 10.47.0.0/30 has the address 10.47.0.1 of imsi-208930000000001: write another one: left out
+line 8: imsi-208930000000017: GPSI msisdn-10003 is that of Subscriber ue-3 (imsi-208930000000003): write another, or leave it out: left out
+line 9: imsi-208930000000018: address 10.47.0.3 belongs to Subscriber ue-3 (imsi-208930000000003) already: write another one, or take it from that one first: left out
+line 10: imsi-208930000000019: address 192.168.4.1 lies in network 192.168.4.0/24, which is behind the UE of Subscriber ue-4 (imsi-208930000000004): write another one: left out
+line 12: imsi-208930000000021: address 10.47.0.20 belongs to imsi-208930000000020 already: write another one, or take it from that one first: left out
+as long as they are there, these Subscriber objects count, and not the rows of their SUPIs: ue-3
+14 read: 2 new, 1 changed, 1 as they were, 10 left out, 0 s
+error: some were left out: mend them and import again, what is there already stays
+`, head+strings.Join([]string{
+		line(11, "", addressed("10.47.0.1", "", "")), line(12, "", addressed("", "2001:db8:47:1::/64", "")), line(13, "", addressed("192.168.2.9", "", "")),
+		line(14, "", addressed("", "", "192.168.2.128/25")), line(15, "", addressed("", "", "192.168.0.0/21")), line(16, "", addressed("", "", "10.47.0.0/30")),
+		line(17, "msisdn-10003", "internet"), line(18, "", addressed("10.47.0.3", "", "")), line(19, "", addressed("192.168.4.1", "", "")),
+		line(20, "msisdn-10005", addressed("10.47.0.20", "", "")), line(21, "", addressed("10.47.0.20", "", "")),
+		line(3, "msisdn-10003", addressed("10.47.0.3", "", "192.168.30.0/24")), // as its object says
+		line(22, "", addressed("10.47.0.5", "", "")),                           // another core's
+		line(1, "msisdn-10001", addressed("10.47.0.1", "2001:db8:47:1::/64", "")),
+	}, "\n"), "import")
+	// Who has given an address up has it no more, in one import.
+	s.want("2 read: 1 new, 1 changed, 0 as they were, 0 left out, 0 s\n", head+line(1, "", "internet")+"\n"+line(11, "", addressed("10.47.0.1", "", "")), "import")
+	s.want("error: address 10.47.0.3 belongs to Subscriber ue-3 (imsi-208930000000003) already: write another one, or take it from that one first\n",
+		"", "set", "-slices", addressed("10.47.0.3", "", ""), "208930000000002")
+	s.want("imsi-208930000000002 changed\n", "", "set", "-barred=true", "208930000000002")
+	s.want("as long as they are there, these Subscriber objects count, and not the rows of their SUPIs: ue-3\nimsi-208930000000003 changed\n", "", "set", "-barred=true", "208930000000003")
+	s.objects = nil
+	s.want("Subscriber objects cannot be read, and are not compared with: nobody answers\n1 read: 1 new, 0 changed, 0 as they were, 0 left out, 0 s\n",
+		head+line(40, "", addressed("192.168.4.1", "", "")), "import")
 }
