@@ -18,9 +18,13 @@ func text(path, content string) file { return file{path: path, content: []byte(c
 
 const definition = `
 spec:
+  group: core5g.dev
   names: {kind: X}
   versions:
+  - name: v1beta1
+    served: true
   - name: v1alpha1
+    served: true
     storage: true
     schema:
       openAPIV3Schema:
@@ -124,9 +128,10 @@ func TestChecks(t *testing.T) {
 			text("a.md", "```yaml\nsnippet: [1]\n```\n")}},
 		{name: "examples that it refuses", check: examples, files: []file{
 			text("operators/config/crd/x.yaml", definition),
-			text("manifests/x.yaml", "apiVersion: core5g.dev/v1alpha1\nkind: X\nspec: {size: 3, m: 1}\n---\napiVersion: core5g.dev/v1alpha1\nkind: Other\n"),
+			text("manifests/x.yaml", "apiVersion: core5g.dev/v1alpha1\nkind: X\nspec: {size: 3, m: 1}\n---\napiVersion: core5g.dev/v1alpha1\nkind: Other\n---\napiVersion: core5g.dev/v1\nkind: X\n---\napiVersion: core5g.dev/v1beta1\nkind: X\n"),
 			text("a.md", "text\n```yaml\napiVersion: core5g.dev/v1alpha1\nkind: X\nspec: {size: 13}\n```\n```yaml\na: [\n```\n")},
 			want: []string{"manifests/x.yaml: X: unknown field spec.m", "manifests/x.yaml: there is no kind Other",
+				"manifests/x.yaml: core5g.dev/v1 is no version of X: write one of core5g.dev/v1beta1, core5g.dev/v1alpha1",
 				`a.md:3: X: spec.size: Invalid value: "integer": write at most 10`,
 				"a.md:8: error converting YAML to JSON: yaml: line 1: did not find expected node content"}},
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -26,6 +27,8 @@ const group = "core5g.dev/"
 
 // kind judges objects of one kind as the API server would.
 type kind struct {
+	// served are its versions, as an apiVersion names them.
+	served     []string
 	structural *structuralschema.Structural
 	schema     schemavalidation.SchemaValidator
 	rules      *cel.Validator
@@ -71,6 +74,10 @@ func examples(t tree) (looked int, wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("%s: there is no kind %s", where, name))
 				continue
 			}
+			if version, _ := object["apiVersion"].(string); !slices.Contains(k.served, version) {
+				wrong = append(wrong, fmt.Sprintf("%s: %s is no version of %s: write one of %s", where, version, name, strings.Join(k.served, ", ")))
+				continue
+			}
 			for _, complaint := range k.judge(object) {
 				wrong = append(wrong, fmt.Sprintf("%s: %s: %s", where, name, complaint))
 			}
@@ -96,6 +103,12 @@ func kindOf(definition []byte) (string, *kind, error) {
 	if err := yaml.UnmarshalStrict(definition, &v1); err != nil {
 		return "", nil, err
 	}
+	var served []string
+	for _, version := range v1.Spec.Versions {
+		if version.Served {
+			served = append(served, v1.Spec.Group+"/"+version.Name)
+		}
+	}
 	for _, version := range v1.Spec.Versions {
 		if !version.Storage || version.Schema == nil {
 			continue
@@ -112,7 +125,7 @@ func kindOf(definition []byte) (string, *kind, error) {
 		if err != nil {
 			return "", nil, err
 		}
-		return v1.Spec.Names.Kind, &kind{structural, schema, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+		return v1.Spec.Names.Kind, &kind{served, structural, schema, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 	}
 	return "", nil, errors.New("no stored version with a schema")
 }
