@@ -199,16 +199,18 @@ func TestEnvtestWebhook(t *testing.T) {
 		"a Subscriber before its Slice": {subscriberManifest("early", "imsi-208930000000009", "", "later"), "",
 			"Slice later does not exist: create it, or take it out of spec.slices"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			warned.take()
-			err := put(ctx, user, c.manifest, client.DryRunAll)
-			if got := warned.take(); !strings.Contains(got, c.warning) {
-				t.Errorf("warnings %q, want %q", got, c.warning)
-			}
-			if c.refusal == "" && err != nil || c.refusal != "" && (err == nil || !strings.Contains(err.Error(), c.refusal)) {
-				t.Errorf("got %v, want %q", err, c.refusal)
-			}
-		})
+		for _, version := range []string{before, now} { // whichever it is written in, the webhook is asked, in the one that it knows
+			t.Run(name+" by "+version, func(t *testing.T) {
+				warned.take()
+				err := put(ctx, user, strings.Replace(c.manifest, before, version, 1), client.DryRunAll)
+				if got := warned.take(); !strings.Contains(got, c.warning) {
+					t.Errorf("warnings %q, want %q", got, c.warning)
+				}
+				if c.refusal == "" && err != nil || c.refusal != "" && (err == nil || !strings.Contains(err.Error(), c.refusal)) {
+					t.Errorf("got %v, want %q", err, c.refusal)
+				}
+			})
+		}
 	}
 	for _, manifest := range []string{subscriberManifest("a", "imsi-208930000000001", "msisdn-33600000001", "first")} {
 		if err := put(ctx, user, manifest); err != nil {

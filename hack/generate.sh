@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Rewrites every generated file: deep copies, custom resource definitions and RBAC rules of the
-# operator (controller-gen), the Go mirror of the data plane's C header (abigen), what the chart takes over
+# operator (controller-gen), in two versions (definitions), the Go mirror of the data plane's C header (abigen), what the chart takes over
 # from both (chartgen), the API reference (apidoc),
 # the images' Dockerfiles, and NOTICE.
 #
@@ -19,6 +19,7 @@ fi
 
 "$controller_gen" object paths=./operators/api/...
 "$controller_gen" crd paths=./operators/api/... output:crd:dir=operators/config/crd
+go run ./hack/definitions
 "$controller_gen" rbac:roleName=core5g-operator paths=./operators/... output:rbac:dir=operators/config/rbac
 make --no-print-directory -s -C upf/abi generate
 go run ./hack/chartgen

@@ -116,9 +116,23 @@ func (u upgrade) previousRelease(t *testing.T, ctx context.Context) {
 	}
 	u.helm(t, ctx, append([]string{"install", cluster.Release, filepath.Join(previous, "chart"), "--create-namespace", "--wait", "--timeout", "4m",
 		"--set", "images.tag=" + previousTag}, u.site()...)...)
-	check(t, u.Apply(ctx, "manifests/slice.yaml", "manifests/samples/ran.yaml"))
+	u.newestVersion(t, ctx)
+	// Its definitions have v1alpha1 alone.
+	slice, err := os.ReadFile(filepath.Join(u.Root, "manifests/slice.yaml"))
+	check(t, err)
+	_, err = u.Input(ctx, strings.ReplaceAll(string(slice), "core5g.dev/v1beta1", "core5g.dev/v1alpha1"),
+		"apply", "--server-side", "--field-manager=kubectl-client-side-apply", "-f", "-")
+	check(t, err)
+	check(t, u.Apply(ctx, "manifests/samples/ran.yaml"))
 	u.ready(t, ctx)
 	u.attached(t, ctx)
+}
+
+// newestVersion has kubectl ask which versions are served, as docs/upgrade.md says: it asks for the newest one that it remembers, also when that is gone.
+func (u upgrade) newestVersion(t *testing.T, ctx context.Context) {
+	t.Helper()
+	_, err := u.Run(ctx, "api-resources", "--api-group=core5g.dev")
+	check(t, err)
 }
 
 // newOperator takes over chart, definitions and operator; the functions keep their images.
@@ -137,6 +151,7 @@ func (u upgrade) newOperator(t *testing.T, ctx context.Context) {
 func (u upgrade) operatorBack(t *testing.T, ctx context.Context) {
 	u.withTraffic(t, ctx, func() {
 		u.helm(t, ctx, "rollback", cluster.Release, "1", "--wait", "--timeout", "4m")
+		u.newestVersion(t, ctx)
 	})
 	u.definitionsAre(t, ctx, filepath.Join(previous, "chart"))
 	u.image(t, ctx, "operator", previousTag)
@@ -177,6 +192,7 @@ func (u upgrade) newUPF(t *testing.T, ctx context.Context) {
 func (u upgrade) everythingBack(t *testing.T, ctx context.Context) {
 	u.withTraffic(t, ctx, func() {
 		u.helm(t, ctx, "rollback", cluster.Release, "1", "--wait", "--timeout", "4m")
+		u.newestVersion(t, ctx)
 		u.images(t, ctx, keeping, previousTag)
 	})
 	u.definitionsAre(t, ctx, filepath.Join(previous, "chart"))

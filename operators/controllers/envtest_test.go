@@ -77,6 +77,7 @@ func TestEnvtest(t *testing.T) {
 		"a Subscriber says what is wrong and never says a key":   e.testSubscriber,
 		"somebody else's change of an object is undone":          e.testDrift,
 		"columns show whole lists":                               e.testColumns,
+		"fields are of the version that is stored":               e.testVersionOfFields,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,9 +5,9 @@ package controllers
 // the requests that the controllers make. Most kinds are read through a cache, which lists and watches;
 // objects are made by server-side apply, which is patch, and create where there is none.
 
-// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs;subscribers,verbs=list;watch
-// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=slices,verbs=list;watch;update
-// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=upfinstances,verbs=get;list;watch;update
+// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs;subscribers,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=slices,verbs=list;watch;update;patch
+// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=upfinstances,verbs=get;list;watch;update;patch
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs/status;slices/status;upfinstances/status;subscribers/status,verbs=patch
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs/finalizers;slices/finalizers;upfinstances/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,namespace=core5g,resources=deployments,verbs=list;watch;create;patch;delete

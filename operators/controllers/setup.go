@@ -45,7 +45,7 @@ func Scheme() (*runtime.Scheme, error) {
 // projects' kinds to what the operator has made; of Secrets to their metadata, together with NewClient.
 func CacheOptions(namespaces ...string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{api.LabelManagedBy: "core5g-operator"})
-	options := cache.Options{DefaultTransform: cut, NewInformer: objectcache.NewInformer(cut), ByObject: map[client.Object]cache.ByObject{
+	options := cache.Options{DefaultTransform: withVersions, NewInformer: objectcache.NewInformer(withVersions), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                   {Label: ours},
 		&corev1.Service{}:               {Label: ours},
 		&corev1.ConfigMap{}:             {Label: ours},
@@ -159,6 +159,11 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	} {
 		if err := c.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("controller of %s: %w", name, err)
+		}
+	}
+	for _, kind := range []client.Object{&api.Core5G{}, &api.Slice{}, &api.UPFInstance{}, &api.Subscriber{}} {
+		if err := (&StoredVersion{Client: mgr.GetClient(), Kind: kind}).SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("controller of the version of a %T: %w", kind, err)
 		}
 	}
 	return nil

@@ -1,0 +1,105 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// testVersionOfFields writes objects by the version that is served beside the stored one: their fields become ones of the stored version, and stay whose they are.
+func (e *environment) testVersionOfFields(t *testing.T) {
+	ns := e.namespace(t)
+	subscriber := parse[api.Subscriber](t, ns, `
+metadata: {name: phone}
+spec:
+  supi: imsi-208930000000001
+  barred: true
+  authentication: {secretRef: {name: keys}}
+  slices: [{name: internet}]
+`)
+	for _, o := range []client.Object{testCore(t, ns), testSlice(t, ns, "internet", "010203", "10.45.0.0/16"), testUPF(t, ns), subscriber} {
+		gvk, err := e.client.GroupVersionKindFor(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unstructured.RemoveNestedField(content, "status")
+		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+		applied := &unstructured.Unstructured{Object: content}
+		apply := func(version, as string, change func(*unstructured.Unstructured)) {
+			t.Helper()
+			u := applied.DeepCopy()
+			u.SetGroupVersionKind(schema.GroupVersionKind{Group: gvk.Group, Version: version, Kind: gvk.Kind})
+			change(u)
+			if err := e.client.Patch(t.Context(), u, client.Apply, client.FieldOwner(as)); err != nil {
+				t.Fatalf("%s by %s: %v", gvk.Kind, version, err)
+			}
+		}
+		apply("v1beta1", "user", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) })
+		// As kubectl annotates.
+		other := &unstructured.Unstructured{}
+		other.SetGroupVersionKind(schema.GroupVersionKind{Group: gvk.Group, Version: "v1beta1", Kind: gvk.Kind})
+		other.SetNamespace(ns)
+		other.SetName(o.GetName())
+		if err := e.client.Patch(t.Context(), other, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"looked-at":"now"}}}`)), client.FieldOwner("kubectl")); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "fields of "+gvk.Kind+" are of the stored version", func() error {
+			e.get(t, o, ns, o.GetName())
+			if ofAnotherVersion(o.GetManagedFields()) {
+				return fmt.Errorf("they are %v", o.GetManagedFields())
+			}
+			return nil
+		})
+		for _, whose := range []string{"user", "kubectl"} {
+			if !slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == whose && f.FieldsV1 != nil }) {
+				t.Errorf("%s: %s has no fields any more: %v", gvk.Kind, whose, o.GetManagedFields())
+			}
+		}
+		// Who leaves a field out takes it away, and nobody else's.
+		apply(api.GroupVersion.Version, "user", func(*unstructured.Unstructured) {})
+		e.get(t, o, ns, o.GetName())
+		if o.GetLabels()["a"] != "" || o.GetAnnotations()["looked-at"] != "now" {
+			t.Errorf("%s: labels %v, want none of its user's; annotations %v, want the other one's", gvk.Kind, o.GetLabels(), o.GetAnnotations())
+		}
+	}
+}
+
+// TestFieldsOfAnotherVersionAreKept: nothing is kept of what nobody has to write anew.
+func TestFieldsOfAnotherVersionAreKept(t *testing.T) {
+	stored := metav1.ManagedFieldsEntry{Manager: "a", APIVersion: "core5g.dev/v1alpha1"}
+	another := metav1.ManagedFieldsEntry{Manager: "b", APIVersion: "core5g.dev/v1beta1"}
+	of := func(fields ...metav1.ManagedFieldsEntry) *api.Subscriber {
+		return &api.Subscriber{ObjectMeta: metav1.ObjectMeta{Name: "phone", ManagedFields: fields}}
+	}
+	for name, c := range map[string]struct{ o, want any }{
+		"all of the stored one": {of(stored), of()},
+		"some of another one":   {of(stored, another), of(stored, another)},
+		"another project's object": {&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{APIVersion: "v1"}}}},
+			&metav1.PartialObjectMetadata{}},
+		"a deletion that was missed": {cache.DeletedFinalStateUnknown{Key: "phone"}, cache.DeletedFinalStateUnknown{Key: "phone"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := withVersions(c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
