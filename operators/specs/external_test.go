@@ -1,11 +1,14 @@
 package specs
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
@@ -104,5 +107,33 @@ func TestNodeIDOfAUPFElsewhere(t *testing.T) {
 		if got := ExternalNodeID(upf); got != want {
 			t.Errorf("%q is %q, want %q", written, got, want)
 		}
+	}
+}
+
+// What UPFs elsewhere reach the SMF by, for each type that may be written.
+func TestServicesForUPFsElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		n4   *api.SessionManagementN4Spec
+		want int
+	}{
+		"nothing is said":  {nil, 0},
+		"by ClusterIP":     {&api.SessionManagementN4Spec{ServiceType: corev1.ServiceTypeClusterIP}, 0},
+		"by load balancer": {&api.SessionManagementN4Spec{ServiceType: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To("a/b"), Annotations: map[string]string{"a": "b"}}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core := makeCore()
+			core.Spec.ControlPlane = api.ControlPlaneCore5G
+			core.Spec.SessionManagement = &api.SessionManagementSpec{Shards: ptr.To[int32](3), N4: c.n4}
+			got := SMFSet{Core: core}.OutsideServices()
+			if len(got) != c.want {
+				t.Fatalf("%d Services, want %d", len(got), c.want)
+			}
+			for i, s := range got {
+				if s.Name != fmt.Sprintf("core5g-smf-shard-%d-n4", i+1) || s.Spec.Type != corev1.ServiceTypeLoadBalancer || *s.Spec.LoadBalancerClass != "a/b" ||
+					s.Annotations["a"] != "b" || s.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
+					t.Errorf("Service %+v", s)
+				}
+			}
+		})
 	}
 }

@@ -133,7 +133,7 @@ func (s SMFSet) OutsideServiceName(shard int) string {
 // OutsideServices of the shards, in their order, for UPFs that run elsewhere; none where these reach the others.
 func (s SMFSet) OutsideServices() []*corev1.Service {
 	m := s.Core.Spec.SessionManagement
-	if m == nil || m.N4 == nil {
+	if m == nil || m.N4 == nil || m.N4.ServiceType != corev1.ServiceTypeLoadBalancer {
 		return nil
 	}
 	var out []*corev1.Service

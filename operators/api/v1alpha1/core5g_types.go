@@ -11,7 +11,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=core5gs,singular=core5g,shortName=c5g
+// +kubebuilder:resource:path=core5gs,singular=core5g,shortName=c5g,categories=core5g-all
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Slices",type=integer,JSONPath=`.status.slices`
 // +kubebuilder:printcolumn:name="N2",type=string,JSONPath=`.status.n2.address`
@@ -191,23 +191,25 @@ type SessionManagementSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	Shards *int32 `json:"shards,omitempty"`
-	// n4 says how UPFs that run elsewhere (UPFInstance.spec.external) reach the SMF. When left out: at the ClusterIPs of its shards'
-	// Services, which have to be routed to where these UPFs are.
+	// n4 says how UPFs that run elsewhere (UPFInstance.spec.external) reach the SMF. When left out: by ClusterIP.
 	// +optional
 	N4 *SessionManagementN4Spec `json:"n4,omitempty"`
 }
 
 // SessionManagementN4Spec is how UPFs that run elsewhere reach the SMF. Each shard has an address of its own, because PFCP has one port.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.loadBalancerClass) == has(oldSelf.loadBalancerClass) && (!has(self.loadBalancerClass) || self.loadBalancerClass == oldSelf.loadBalancerClass)",message="sessionManagement.n4.loadBalancerClass cannot be changed: leave n4 out, and write it anew when the Services are gone"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) && !has(self.annotations) || has(self.serviceType) && self.serviceType == 'LoadBalancer'",message="sessionManagement.n4.loadBalancerClass and annotations are of Services of type LoadBalancer: write serviceType: LoadBalancer, or leave them out"
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.serviceType) && oldSelf.serviceType == 'LoadBalancer' && has(self.serviceType) && self.serviceType == 'LoadBalancer') || has(oldSelf.loadBalancerClass) == has(self.loadBalancerClass) && (!has(self.loadBalancerClass) || oldSelf.loadBalancerClass == self.loadBalancerClass)",message="sessionManagement.n4.loadBalancerClass cannot change while serviceType is LoadBalancer: write ClusterIP, and both anew when the Services are gone"
 type SessionManagementN4Spec struct {
-	// serviceType LoadBalancer gives each shard a Service of this type, UDP 8805, whose address is its Node ID to UPFs elsewhere. A change
-	// of that address ends PDU sessions there.
-	// +kubebuilder:validation:Enum=LoadBalancer
-	ServiceType corev1.ServiceType `json:"serviceType"`
+	// serviceType is what UPFs elsewhere reach a shard by: ClusterIP, the Service that it has anyway, whose ClusterIP has to be routed to where they
+	// are, or LoadBalancer, one of this type beside it, UDP 8805, whose address is its Node ID to them. A change of that address ends PDU sessions there.
+	// +kubebuilder:default=ClusterIP
+	// +kubebuilder:validation:Enum=ClusterIP;LoadBalancer
+	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
 	// loadBalancerClass of these Services.
 	// +optional
-	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
 	// annotations for these Services, for example those of a load balancer.
 	// +optional

@@ -191,7 +191,8 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"AMF set beyond 10 bits":       {`tacs:`, "amf: {set: 1024}\n  tacs:", `less than or equal to 1023`},
 				"a control plane that is none": {`tacs:`, "controlPlane: Open5GS\n  tacs:", `supported values: "Core5G", "Free5GC"`},
 				"free5GC's SMF and replicas":   {`tacs:`, "controlPlane: Free5GC\n  sessionManagement: {replicas: 2}\n  tacs:", `free5GC's is one pod for each Slice: leave it out, or write controlPlane: Core5G`},
-				"N4 of another type":           {`tacs:`, "sessionManagement: {n4: {serviceType: NodePort}}\n  tacs:", `supported values: "LoadBalancer"`},
+				"N4 of no load balancer":       {`tacs:`, "sessionManagement: {n4: {annotations: {a: b}}}\n  tacs:", "annotations are of Services of type LoadBalancer"},
+				"N4 of another type":           {`tacs:`, "sessionManagement: {n4: {serviceType: NodePort}}\n  tacs:", `supported values: "ClusterIP", "LoadBalancer"`},
 				"no shards":                    {`tacs:`, "sessionManagement: {shards: 0}\n  tacs:", `greater than or equal to 1`},
 				"free5GC's AMF and workers":    {`tacs:`, "controlPlane: Free5GC\n  amf: {workers: 2}\n  tacs:", `free5GC's does not know them: leave them out, or write controlPlane: Core5G`},
 				"free5GC's and terminators":    {`tacs:`, "controlPlane: Free5GC\n  amf: {terminators: 2}\n  tacs:", `amf.workers, terminators, shards, capacity`},
@@ -550,6 +551,29 @@ func TestLoadBalancerClassStays(t *testing.T) {
 		"without the type":         {"serviceType: LoadBalancer, loadBalancerClass: a/b", "serviceType: ClusterIP", ""},
 		"of what balances no load": {"port: 38412", "serviceType: NodePort, loadBalancerClass: a/b", "n2.loadBalancerClass needs n2.serviceType LoadBalancer"},
 		"a policy of ClusterIP":    {"port: 38412", "externalTrafficPolicy: Local", "n2.externalTrafficPolicy needs n2.serviceType NodePort or LoadBalancer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := kind.errors(t, with(c.after), with(c.before)); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// So does that of the SMF's Services for UPFs elsewhere.
+func TestLoadBalancerClassOfN4Stays(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_core5gs.yaml")
+	with := func(n4 string) string {
+		return strings.Replace(validCore, "tacs:", "sessionManagement: {n4: {"+n4+"}}\n  tacs:", 1)
+	}
+	const refused = "sessionManagement.n4.loadBalancerClass cannot change while serviceType is LoadBalancer"
+	for name, c := range map[string]struct{ before, after, want string }{
+		"another":                  {"serviceType: LoadBalancer, loadBalancerClass: a/b", "serviceType: LoadBalancer, loadBalancerClass: a/c", refused},
+		"one more":                 {"serviceType: LoadBalancer", "serviceType: LoadBalancer, loadBalancerClass: a/c", refused},
+		"the same":                 {"serviceType: LoadBalancer, loadBalancerClass: a/b", "serviceType: LoadBalancer, loadBalancerClass: a/b, annotations: {a: b}", ""},
+		"with the type":            {"", "serviceType: LoadBalancer, loadBalancerClass: a/b", ""},
+		"without the type":         {"serviceType: LoadBalancer, loadBalancerClass: a/b", "serviceType: ClusterIP", ""},
+		"of what balances no load": {"", "loadBalancerClass: a/b", "write serviceType: LoadBalancer, or leave them out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := kind.errors(t, with(c.after), with(c.before)); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

@@ -8,7 +8,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=slices,singular=slice,shortName=sl
+// +kubebuilder:resource:path=slices,singular=slice,shortName=sl,categories=core5g-all
 // +kubebuilder:printcolumn:name="S-NSSAI",type=string,JSONPath=`.status.snssai`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="DNN",type=string,JSONPath=`.status.summary.dnns`

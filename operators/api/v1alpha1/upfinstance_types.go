@@ -12,7 +12,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.units,statuspath=.status.units,selectorpath=.status.selector
-// +kubebuilder:resource:path=upfinstances,singular=upfinstance,shortName=upf
+// +kubebuilder:resource:path=upfinstances,singular=upfinstance,shortName=upf,categories=core5g-all
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Units",type=string,JSONPath=`.status.readyUnits`
 // +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.spec.driver`
