@@ -107,6 +107,9 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 	if !core.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
+	if err := r.beginTLS(ctx, core); err != nil {
+		return ctrl.Result{}, err
+	}
 	base := core.DeepCopy()
 	s := &coreScope{core: core, conditions: conditions{&core.Status.Conditions, core.Generation}}
 	for _, phase := range []func(context.Context, *coreScope) error{
@@ -173,6 +176,10 @@ func (r *CoreReconciler) findDatabase(ctx context.Context, s *coreScope) error {
 	spec := s.core.Spec.Database
 	if s.core.Fused() { // which has none
 		spec = api.DatabaseSpec{}
+	}
+	if problem := specs.TLSProblem(s.core); problem != nil {
+		s.halt(problem.Reason, problem.Message)
+		return nil
 	}
 	if spec.Type != api.DatabaseExternal {
 		s.database = specs.EmbeddedDatabase(s.core)

@@ -440,7 +440,7 @@ func parse[T any](t *testing.T, namespace, manifest string) *T {
 	return object
 }
 
-// testCore is of free5GC's AMF and SMF: its Slices have SMFs and sessions that end for themselves.
+// testCore is of free5GC's AMF and SMF: its Slices have SMFs and sessions that end for themselves. Its SBI is in clear text.
 func testCore(t *testing.T, namespace string) *api.Core5G {
 	return parse[api.Core5G](t, namespace, `
 metadata: {name: core5g}
@@ -449,6 +449,7 @@ spec:
   tacs: ["000001"]
   sliceCatalogue: [{sst: 1, sd: "010203"}, {sst: 1, sd: "112233"}]
   controlPlane: Free5GC
+  tls: {mode: Disabled}
 `)
 }
 

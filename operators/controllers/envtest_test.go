@@ -47,6 +47,7 @@ func TestEnvtest(t *testing.T) {
 		"the API server refuses what the schema forbids":         e.testRefusals,
 		"a Core5G becomes its functions":                         e.testCore,
 		"an SBI with TLS has certificates":                       e.testCertificates,
+		"a new core begins with mutual TLS":                      e.testTLSBegins,
 		"free5GC's AMF and core5g's own take each other's place": e.testOwnAMF,
 		"a core changes its layout, and back":                    e.testLayouts,
 		"NetworkPolicies come with a core and go when told":      e.testNetworkPolicies,

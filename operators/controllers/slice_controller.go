@@ -514,7 +514,7 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, name+" is not started: the other conditions say why")
 		return nil
 	}
-	for _, problem := range []*specs.Problem{specs.ControlPlaneProblem(s.slice, s.core), specs.LayoutProblem(s.slice, s.core), specs.FlowProblem(s.slice), specs.DNSProblem(s.slice, s.core)} {
+	for _, problem := range []*specs.Problem{specs.TLSProblem(s.core), specs.ControlPlaneProblem(s.slice, s.core), specs.LayoutProblem(s.slice, s.core), specs.FlowProblem(s.slice), specs.DNSProblem(s.slice, s.core)} {
 		if problem != nil {
 			s.conditions.no(api.ConditionSMFReady, problem.Reason, problem.Message)
 			return nil

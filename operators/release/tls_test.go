@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"core5g.dev/core5g/operators/specs"
 )
 
 func TestApplySettlesTLS(t *testing.T) {
@@ -66,7 +68,7 @@ func TestApplySettlesTLS(t *testing.T) {
 				live.Object["spec"] = values{"tls": test.live}
 				live.SetLabels(map[string]string{releaseLabel: "demo"})
 				if test.annotation != "" {
-					live.SetAnnotations(map[string]string{annotationBegan: test.annotation})
+					live.SetAnnotations(map[string]string{specs.AnnotationTLSBegan: test.annotation})
 				}
 				existing = append(existing, live)
 			}
@@ -75,7 +77,7 @@ func TestApplySettlesTLS(t *testing.T) {
 				mapper.Add(kindOf(kind), meta.RESTScopeNamespace)
 			}
 			if test.certManager {
-				mapper.Add(issuerKind, meta.RESTScopeNamespace)
+				mapper.Add(specs.IssuerKind, meta.RESTScopeNamespace)
 			}
 			c := builder(t, existing...).WithRESTMapper(mapper).Build()
 
@@ -110,7 +112,7 @@ func TestApplySettlesTLS(t *testing.T) {
 			if diff := cmp.Diff(test.want, tls); diff != "" {
 				t.Errorf("spec.tls (-want +got):\n%s", diff)
 			}
-			if got := got.GetAnnotations()[annotationBegan]; got != test.wantBegan {
+			if got := got.GetAnnotations()[specs.AnnotationTLSBegan]; got != test.wantBegan {
 				t.Errorf("annotation %q, want %q", got, test.wantBegan)
 			}
 		})

@@ -26,7 +26,7 @@ func SBIIssuer(core *api.Core5G) *api.IssuerReference {
 	switch {
 	case core.Spec.TLS.IssuerRef != nil:
 		return core.Spec.TLS.IssuerRef
-	case core.Spec.TLS.Authority == api.TLSAuthorityCertManager:
+	case tlsOf(core).Authority == api.TLSAuthorityCertManager:
 		return &api.IssuerReference{Name: IssuerName(core.Name)}
 	}
 	return nil
@@ -34,7 +34,7 @@ func SBIIssuer(core *api.Core5G) *api.IssuerReference {
 
 // OwnIssuer tells whether that issuer is one that the operator has made for the core.
 func OwnIssuer(core *api.Core5G) bool {
-	return SBIOverTLS(core) && core.Spec.TLS.IssuerRef == nil && core.Spec.TLS.Authority == api.TLSAuthorityCertManager
+	return SBIOverTLS(core) && core.Spec.TLS.IssuerRef == nil && tlsOf(core).Authority == api.TLSAuthorityCertManager
 }
 
 // IssuerName names the Issuer of a core.

@@ -1,7 +1,10 @@
 package specs
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,9 +43,77 @@ type nfTLS struct {
 	Key string `json:"key"`
 }
 
+// AnnotationTLSBegan of a Core5G holds what its SBI began with where its spec does not say it: a TLSBeginning, in JSON. A change of the mode restarts the
+// control plane, and one of the authority has functions refuse each other for a while: so a core keeps it, whatever becomes of the cluster, until its spec says
+// something else. Who makes a core first writes it: the chart's job, or the operator.
+const AnnotationTLSBegan = "core5g.dev/tls-began-with"
+
+// TLSBeginning is how the SBI of a core is protected that does not say it.
+type TLSBeginning struct {
+	Mode      api.TLSMode      `json:"mode"`
+	Authority api.TLSAuthority `json:"authority"`
+}
+
+// BeginTLS is that of a new core: mutual TLS, but where a function runs from an image that its spec names, which has no certificate to show; and
+// cert-manager's authority where the cluster has cert-manager.
+func BeginTLS(core *api.Core5G, certManager bool) TLSBeginning {
+	b := TLSBeginning{api.TLSMutual, api.TLSAuthorityOperator}
+	for _, f := range core.Spec.Functions {
+		switch f.Name {
+		case api.FunctionAMF, api.FunctionSMF, api.FunctionNRF, api.FunctionPCF, api.FunctionCHF:
+			if f.Image != "" {
+				b.Mode = api.TLSServer
+			}
+		}
+	}
+	if certManager {
+		b.Authority = api.TLSAuthorityCertManager
+	}
+	return b
+}
+
+// TLSBegan reads what a core began with; nothing, where it is one of before, which the annotation says nothing of.
+func TLSBegan(core *api.Core5G) (b TLSBeginning, err error) {
+	text := core.Annotations[AnnotationTLSBegan]
+	if text == "" {
+		return TLSBeginning{}, nil
+	}
+	if err := json.Unmarshal([]byte(text), &b); err != nil || !slices.Contains([]api.TLSMode{api.TLSDisabled, api.TLSServer, api.TLSMutual}, b.Mode) ||
+		!slices.Contains([]api.TLSAuthority{api.TLSAuthorityOperator, api.TLSAuthorityCertManager}, b.Authority) {
+		return TLSBeginning{}, fmt.Errorf(`annotation %s is %q, and not what it was made as, {"mode": "Mutual", "authority": "Operator"} for example: write spec.tls.mode and authority, and remove it`,
+			AnnotationTLSBegan, text)
+	}
+	return b, nil
+}
+
+// TLSIsOpen tells whether nobody has said yet how the SBI of a core is protected: it is new, and its operator is about to write down what it begins with.
+func TLSIsOpen(core *api.Core5G) bool {
+	return core.Spec.TLS.Mode == "" && core.Annotations[AnnotationTLSBegan] == "" && core.Status.ObservedGeneration == 0 && len(core.Status.Conditions) == 0
+}
+
+// TLSProblem says why functions of the core cannot be made: it is not known whether they speak https.
+func TLSProblem(core *api.Core5G) *Problem {
+	if TLSIsOpen(core) {
+		return &Problem{api.ReasonProgressing, "Core5G " + core.Name + " has just been made"}
+	}
+	if _, err := TLSBegan(core); err != nil && core.Spec.TLS.Mode == "" {
+		return &Problem{api.ReasonMalformed, err.Error()}
+	}
+	return nil
+}
+
+// tlsOf completes spec.tls of a core by what it began with, and by what one of before has.
+func tlsOf(core *api.Core5G) TLSBeginning {
+	began, _ := TLSBegan(core) // one that cannot be read is said by condition ConfigurationValid
+	return TLSBeginning{
+		Mode:      cmp.Or(core.Spec.TLS.Mode, began.Mode, api.TLSDisabled),
+		Authority: cmp.Or(core.Spec.TLS.Authority, began.Authority, api.TLSAuthorityOperator),
+	}
+}
+
 // SBIOverTLS tells whether the functions of the core speak https.
 func SBIOverTLS(core *api.Core5G) bool {
-	return core != nil && core.Spec.TLS.Mode != "" && core.Spec.TLS.Mode != api.TLSDisabled
+	return core != nil && tlsOf(core).Mode != api.TLSDisabled
 }
 
 func sbiScheme(core *api.Core5G) string {
@@ -174,7 +245,7 @@ func (w workload) overTLS(path string) workload {
 }
 
 func clientCertificates(core *api.Core5G) string {
-	if core.Spec.TLS.Mode == api.TLSServer {
+	if tlsOf(core).Mode == api.TLSServer {
 		return "optional"
 	}
 	return "required"

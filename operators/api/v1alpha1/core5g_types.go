@@ -253,10 +253,12 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.duration) || duration(self.duration) >= duration('1h')",message="tls.duration must be at least 1h"
 // +kubebuilder:validation:XValidation:rule="!has(self.renewBefore) || duration(self.renewBefore) < (has(self.duration) ? duration(self.duration) : duration('2160h'))",message="tls.renewBefore must be shorter than tls.duration (2160h unless set)"
 type TLSSpec struct {
-	// mode of the SBI; Disabled when left out.
+	// mode of the SBI. When left out: what the core began with, as annotation core5g.dev/tls-began-with has it, which is Mutual, or Server where functions
+	// names an image of amf, smf, nrf, pcf or chf. A core that 0.2 has made has no annotation, and Disabled.
 	// +optional
 	Mode TLSMode `json:"mode,omitempty"`
-	// authority signs the certificates; Operator when left out. Operator is a certification authority that the
+	// authority signs the certificates. When left out: what the core began with, as for mode, which is CertManager where the cluster had cert-manager, else
+	// Operator. Operator is a certification authority that the
 	// operator makes for this core, in the Secret <core>-ca. CertManager is one that cert-manager makes and signs
 	// itself: the operator asks for it, and for its Issuer <core>-sbi. Not read with issuerRef.
 	// +optional
