@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/procedure"
@@ -67,8 +68,8 @@ func (r *registrar) offers() nrf.Offers {
 		for _, tac := range p.TACs {
 			tais = append(tais, ts29571.TAI{PLMN: plmn, TAC: fmt.Sprintf("%06x", tac)})
 		}
-		for _, slice := range p.Slices {
-			if n == 0 { // all PLMNs have the same
+		for _, slice := range p.Slices { // of any PLMN, once
+			if !slices.ContainsFunc(s.PLMNs[:n], func(before procedure.PLMN) bool { return slices.ContainsFunc(before.Slices, slice.Is) }) {
 				out.Slices = append(out.Slices, nrf.Slice{SNSSAI: snssai(slice)})
 			}
 		}

@@ -165,7 +165,7 @@ func sliceMatters(before, now client.Object) (bool, time.Duration) {
 // coreMatters says whether a Core5G has changed for its Subscribers.
 func coreMatters(before, now client.Object) (bool, time.Duration) {
 	old, core := before.(*api.Core5G), now.(*api.Core5G)
-	return !slices.Equal(old.Spec.PLMNs, core.Spec.PLMNs) || old.OwnControlPlane() != core.OwnControlPlane() || old.DeletionTimestamp.IsZero() != core.DeletionTimestamp.IsZero(), 0
+	return !slices.EqualFunc(old.Spec.PLMNs, core.Spec.PLMNs, func(a, b api.PLMN) bool { return a.String() == b.String() }) || old.OwnControlPlane() != core.OwnControlPlane() || old.DeletionTimestamp.IsZero() != core.DeletionTimestamp.IsZero(), 0
 }
 
 func (r *SubscriberReconciler) byIndex(index string, key func(client.Object) string) handler.MapFunc {

@@ -149,11 +149,11 @@ func amfConfigOf(core *api.Core5G, object string) amfConfig {
 	}
 	for _, p := range core.Spec.PLMNs {
 		c.ServedGUAMIList = append(c.ServedGUAMIList, amfGUAMI{PLMN: plmn(p), AMFID: AMFID(core.Spec.AMF)})
-		for _, tac := range core.Spec.TACs {
+		for _, tac := range core.Spec.TACsOf(p) {
 			c.SupportTAIList = append(c.SupportTAIList, amfTAI{PLMN: plmn(p), TAC: string(tac)})
 		}
 		support := amfPLMNSupport{PLMN: plmn(p)}
-		for _, s := range core.Spec.SliceCatalogue {
+		for _, s := range core.Spec.CatalogueOf(p) {
 			support.SNSSAIList = append(support.SNSSAIList, snssai(s))
 		}
 		c.PLMNSupportList = append(c.PLMNSupportList, support)

@@ -422,8 +422,11 @@ func TestWhatRestartsTheOwnAMF(t *testing.T) {
 		"a larger catalogue": {func(c *api.Core5G) {
 			c.Spec.SliceCatalogue = append(c.Spec.SliceCatalogue, api.SNSSAI{SST: 2, SD: "000001"})
 		}, nil},
-		"a tracking area":        {func(c *api.Core5G) { c.Spec.TACs = append(c.Spec.TACs, "000002") }, nil},
-		"a PLMN":                 {func(c *api.Core5G) { c.Spec.PLMNs = append(c.Spec.PLMNs, api.PLMN{MCC: "001", MNC: "01"}) }, nil},
+		"a tracking area": {func(c *api.Core5G) { c.Spec.TACs = append(c.Spec.TACs, "000002") }, nil},
+		"a PLMN":          {func(c *api.Core5G) { c.Spec.PLMNs = append(c.Spec.PLMNs, api.PLMN{MCC: "001", MNC: "01"}) }, nil},
+		"a PLMN's own areas": {func(c *api.Core5G) {
+			c.Spec.PLMNs[0].TACs, c.Spec.PLMNs[0].SliceCatalogue = []api.TAC{"000002"}, []api.SNSSAI{{SST: 2}}
+		}, nil},
 		"its name":               {func(c *api.Core5G) { c.Spec.AMF.Name = "other" }, nil},
 		"its region and pointer": {func(c *api.Core5G) { c.Spec.AMF.Region, c.Spec.AMF.Pointer = ptr.To[int32](1), ptr.To[int32](1) }, nil},
 		"the default DNN":        {func(c *api.Core5G) { c.Spec.AMF.DefaultDNN = "ims" }, nil},

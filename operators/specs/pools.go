@@ -200,10 +200,12 @@ func AdvertisedProblem(slice *api.Slice, core *api.Core5G) *Problem {
 	if core == nil {
 		return &Problem{api.ReasonNotFound, fmt.Sprintf("Core5G %s does not exist: create it, or name another in spec.coreRef", name)}
 	}
-	for _, c := range core.Spec.SliceCatalogue {
-		if c.Equal(slice.Spec.SNSSAI) {
-			return nil
-		}
+	if slices.ContainsFunc(core.Spec.Catalogue(), slice.Spec.SNSSAI.Equal) {
+		return nil
+	}
+	if core.OwnControlPlane() && slices.ContainsFunc(core.Spec.PLMNs, func(p api.PLMN) bool { return len(p.SliceCatalogue) > 0 }) {
+		return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s is in no catalogue of Core5G %s, so no UE can ask for it: add %s to spec.sliceCatalogue, or to that of one of spec.plmns, which restarts nothing",
+			slice.Spec.SNSSAI, name, inCatalogue(slice.Spec.SNSSAI))}
 	}
 	if core.OwnControlPlane() {
 		return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it: add %s there, which restarts nothing",
@@ -217,11 +219,17 @@ func AdvertisedProblem(slice *api.Slice, core *api.Core5G) *Problem {
 // EmergencyProblem says why a core's emergency services cannot be served.
 func EmergencyProblem(core *api.Core5G) *Problem {
 	e := core.Spec.AMF.Emergency
-	switch {
-	case e == nil:
+	if e == nil {
 		return nil
-	case !slices.ContainsFunc(core.Spec.SliceCatalogue, e.SNSSAI.Equal):
-		return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s of spec.amf.emergency is not in spec.sliceCatalogue: add %s there, or write one of it", e.SNSSAI, inCatalogue(e.SNSSAI))}
+	}
+	for i, p := range core.Spec.PLMNs {
+		where := "spec.sliceCatalogue"
+		if len(p.SliceCatalogue) > 0 {
+			where = fmt.Sprintf("spec.plmns[%d].sliceCatalogue", i)
+		}
+		if !slices.ContainsFunc(core.Spec.CatalogueOf(p), e.SNSSAI.Equal) {
+			return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s of spec.amf.emergency is not in %s: add %s there, or write one of it", e.SNSSAI, where, inCatalogue(e.SNSSAI))}
+		}
 	}
 	return nil
 }

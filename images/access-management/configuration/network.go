@@ -23,6 +23,8 @@ type Network struct {
 	PLMNs     []string
 	TACs      []uint32
 	Catalogue []record.Slice
+	// Own is what single PLMNs have of their own, instead of TACs and Catalogue.
+	Own map[string]Own
 	// Integrity and Ciphering are numbers of NIA and NEA, the preferred one first.
 	Integrity, Ciphering []uint8
 	// Periodic is T3512, Backoff T3346; 0: the default.
@@ -82,9 +84,26 @@ func (n Network) Settings() (*procedure.Settings, error) {
 		Emergency: n.Emergency,
 	}
 	for _, p := range n.PLMNs {
-		s.PLMNs = append(s.PLMNs, procedure.PLMN{PLMN: p, TACs: n.TACs, Slices: n.Catalogue})
+		s.PLMNs = append(s.PLMNs, n.served(p))
 	}
 	return s, nil
+}
+
+// Own is what a PLMN has of its own; what is empty it has as the others.
+type Own struct {
+	TACs      []uint32
+	Catalogue []record.Slice
+}
+
+func (n *Network) served(plmn string) procedure.PLMN {
+	out := procedure.PLMN{PLMN: plmn, TACs: n.TACs, Slices: n.Catalogue}
+	if own := n.Own[plmn]; len(own.TACs) > 0 {
+		out.TACs = own.TACs
+	}
+	if own := n.Own[plmn]; len(own.Catalogue) > 0 {
+		out.Slices = own.Catalogue
+	}
+	return out
 }
 
 func (n *Network) fillIn() {
@@ -141,23 +160,37 @@ func (n *Network) checkServed() error {
 			return fmt.Errorf("PLMN %s is there twice: write it once", p)
 		}
 	}
-	for i, tac := range n.TACs {
+	if err := checkArea(n.TACs, n.Catalogue); err != nil {
+		return err
+	}
+	for _, p := range n.PLMNs {
+		own := n.served(p)
+		if err := checkArea(own.TACs, own.Slices); err != nil {
+			return fmt.Errorf("PLMN %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// checkArea looks at tracking areas and catalogue of all PLMNs, or of one.
+func checkArea(tacs []uint32, catalogue []record.Slice) error {
+	for i, tac := range tacs {
 		// TS 23.003 19.4.2.3: these say that there is none.
 		if tac == 0 || tac == 0xfffffe {
 			return fmt.Errorf("tac %06x is reserved: write another", tac)
 		}
-		if slices.Contains(n.TACs[:i], tac) {
+		if slices.Contains(tacs[:i], tac) {
 			return fmt.Errorf("tac %06x is there twice: write it once", tac)
 		}
 	}
-	if len(n.Catalogue) == 0 || len(n.Catalogue) > mostSlices {
-		return fmt.Errorf("the catalogue has %d slices: write 1 to %d", len(n.Catalogue), mostSlices)
+	if len(catalogue) == 0 || len(catalogue) > mostSlices {
+		return fmt.Errorf("the catalogue has %d slices: write 1 to %d", len(catalogue), mostSlices)
 	}
-	for i, s := range n.Catalogue {
+	for i, s := range catalogue {
 		if s.SST == 0 {
 			return fmt.Errorf("sst 0: write 1 to 255")
 		}
-		if slices.ContainsFunc(n.Catalogue[:i], s.Is) {
+		if slices.ContainsFunc(catalogue[:i], s.Is) {
 			return fmt.Errorf("S-NSSAI %s is in the catalogue twice: write it once", SNSSAI(s))
 		}
 	}
@@ -210,7 +243,7 @@ func (n *Network) checkEmergency() error {
 	e := n.Emergency
 	switch {
 	case e == nil:
-	case !slices.ContainsFunc(n.Catalogue, e.Slice.Is):
+	case slices.ContainsFunc(n.PLMNs, func(p string) bool { return !slices.ContainsFunc(n.served(p).Slices, e.Slice.Is) }):
 		return fmt.Errorf("S-NSSAI %s of the emergency services is not in the catalogue: add it there, or write one of it", SNSSAI(e.Slice))
 	case e.DNN == "" || len(e.DNN) > mostDNN:
 		return fmt.Errorf("DNN %.40q of the emergency services: write one of 1 to %d characters, for example sos", e.DNN, mostDNN)

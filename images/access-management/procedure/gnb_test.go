@@ -163,6 +163,35 @@ func TestAPLMNWithoutSlices(t *testing.T) {
 	}
 }
 
+// Each PLMN has tracking areas and slices of its own, and the gNB hears of all of them.
+func TestGNBOfPLMNsThatDiffer(t *testing.T) {
+	settings := &Settings{Name: "AMF", PLMNs: []PLMN{
+		{PLMN: "20893", TACs: []uint32{1}, Slices: []record.Slice{eMBB}}, {PLMN: "00101", TACs: []uint32{11}, Slices: []record.Slice{guest}},
+	}}
+	for name, c := range map[string]struct {
+		setup   *n2.NGSetupRequest
+		refused string
+	}{
+		"of the first":                       {setupOf("20893", 1, eMBB), ""},
+		"of the second":                      {setupOf("00101", 11, guest), ""},
+		"a tracking area of the other PLMN":  {setupOf("00101", 1, guest), "none of its tracking areas is served"},
+		"a slice of the other PLMN":          {setupOf("00101", 11, eMBB), "none of its slices is served"},
+		"neither, where the first has both":  {setupOf("00101", 1, eMBB), "none of its tracking areas is served"},
+		"a slice of the second in the first": {setupOf("20893", 1, guest), "none of its slices is served"},
+	} {
+		out := HandleGNB(settings, nil, false, c.setup)
+		if out.Refused != c.refused {
+			t.Errorf("%s: refused %q, want %q", name, out.Refused, c.refused)
+		}
+		if m, is := out.Answer.(*n2.NGSetupResponse); is {
+			want := []n2.PLMNSlices{{PLMN: plmnOf("20893"), Slices: snssais([]record.Slice{eMBB})}, {PLMN: plmnOf("00101"), Slices: snssais([]record.Slice{guest})}}
+			if diff := cmp.Diff(want, m.PLMNs); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
+
 func TestAnnounce(t *testing.T) {
 	was := &Settings{Name: "AMF", Capacity: 255, PLMNs: []PLMN{{PLMN: "20893", Slices: []record.Slice{eMBB}}}}
 	set := HandleGNB(was, nil, false, setupOf("20893", 1, eMBB)).GNB

@@ -58,7 +58,7 @@ func (d *Directory) Core(ctx context.Context) (Core, error) {
 	for _, p := range o.Spec.PLMNs {
 		c.PLMNs = append(c.PLMNs, PLMN{MCC: p.MCC, MNC: p.MNC})
 	}
-	for _, s := range o.Spec.SliceCatalogue {
+	for _, s := range o.Spec.Catalogue() {
 		c.Catalogue = append(c.Catalogue, ts29571.MakeSNSSAI(s.SST, s.SD))
 	}
 	return c, nil

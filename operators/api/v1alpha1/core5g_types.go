@@ -46,7 +46,7 @@ type Core5GList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.subscriberDatabase) || has(self.subscriberData) && self.subscriberData == 'PostgreSQL'",message="subscriberDatabase is only read with subscriberData PostgreSQL: write that, or leave subscriberDatabase out"
 // +kubebuilder:validation:XValidation:rule="!has(self.subscriberDataReplicas) || self.subscriberDataReplicas == 1 || has(self.sessionStore) || !has(self.controlPlane) || self.controlPlane == 'Core5G'",message="subscriberDataReplicas above 1 share what they remember in a session store, and there is none: write sessionStore: {}, or controlPlane: Core5G, or leave it at 1"
 type Core5GSpec struct {
-	// plmns served by the AMF.
+	// plmns served by the AMF, each with tracking areas and slices of its own where it has some.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=12
 	// +listType=map
@@ -54,13 +54,13 @@ type Core5GSpec struct {
 	// +listMapKey=mnc
 	PLMNs []PLMN `json:"plmns"`
 
-	// tacs are the tracking areas of the core, in every PLMN.
+	// tacs are the tracking areas of the core, in every PLMN that does not have its own.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=set
 	TACs []TAC `json:"tacs"`
 
-	// sliceCatalogue is what the AMF advertises to gNBs and UEs ahead of time: a Slice within it needs
+	// sliceCatalogue is what the AMF advertises to gNBs and UEs ahead of time, in every PLMN that does not have its own: a Slice within it needs
 	// no restart of the AMF. Changing the catalogue itself has the AMF tell gNBs and UEs of it; free5GC's restarts.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,60 @@ type PLMN struct {
 	// +kubebuilder:validation:Type=""
 	// +kubebuilder:validation:MaxLength=16
 	MNC string `json:"mnc"`
+	// tacs are the tracking areas of the core in this PLMN; those of spec.tacs when left out.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	TACs []TAC `json:"tacs,omitempty"`
+	// sliceCatalogue is what the AMF advertises in this PLMN; spec.sliceCatalogue when left out.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=sst
+	// +listMapKey=sd
+	SliceCatalogue []SNSSAI `json:"sliceCatalogue,omitempty"`
+}
+
+// TACsOf are the tracking areas of one of the PLMNs.
+func (s *Core5GSpec) TACsOf(p PLMN) []TAC {
+	if len(p.TACs) > 0 {
+		return p.TACs
+	}
+	return s.TACs
+}
+
+// CatalogueOf is the catalogue of one of the PLMNs.
+func (s *Core5GSpec) CatalogueOf(p PLMN) []SNSSAI {
+	if len(p.SliceCatalogue) > 0 {
+		return p.SliceCatalogue
+	}
+	return s.SliceCatalogue
+}
+
+// AllTACs are the tracking areas of any of the PLMNs, each once.
+func (s *Core5GSpec) AllTACs() (all []TAC) {
+	for _, p := range s.PLMNs {
+		for _, tac := range s.TACsOf(p) {
+			if !slices.ContainsFunc(all, func(t TAC) bool { return strings.EqualFold(string(t), string(tac)) }) {
+				all = append(all, tac)
+			}
+		}
+	}
+	return all
+}
+
+// Catalogue is that of any of the PLMNs, each S-NSSAI once.
+func (s *Core5GSpec) Catalogue() (all []SNSSAI) {
+	for _, p := range s.PLMNs {
+		for _, snssai := range s.CatalogueOf(p) {
+			if !slices.ContainsFunc(all, snssai.Equal) {
+				all = append(all, snssai)
+			}
+		}
+	}
+	return all
 }
 
 // String returns the PLMN as MCC followed by MNC.

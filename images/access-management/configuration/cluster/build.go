@@ -61,6 +61,21 @@ func settingsOf(core *v1alpha1.Core5G) (*procedure.Settings, error) {
 	if n.Catalogue, err = each("spec.sliceCatalogue", core.Spec.SliceCatalogue, sliceOf); err != nil {
 		return nil, err
 	}
+	for i, p := range core.Spec.PLMNs {
+		within, own := fmt.Sprintf("spec.plmns[%d]", i), configuration.Own{}
+		if own.TACs, err = each(within+".tacs", p.TACs, func(t v1alpha1.TAC) (uint32, error) { return configuration.ParseTAC(string(t)) }); err != nil {
+			return nil, err
+		}
+		if own.Catalogue, err = each(within+".sliceCatalogue", p.SliceCatalogue, sliceOf); err != nil {
+			return nil, err
+		}
+		if len(own.TACs) > 0 || len(own.Catalogue) > 0 {
+			if n.Own == nil {
+				n.Own = map[string]configuration.Own{}
+			}
+			n.Own[n.PLMNs[i]] = own
+		}
+	}
 	if n.Integrity, err = each("spec.amf.integrity", a.Integrity, func(x v1alpha1.IntegrityAlgorithm) (uint8, error) { return configuration.ParseIntegrity(string(x)) }); err != nil {
 		return nil, err
 	}

@@ -72,6 +72,24 @@ func TestBuild(t *testing.T) {
 	}
 }
 
+// A PLMN that has tracking areas or slices of its own has these instead of those of all.
+func TestBuildOfPLMNsThatDiffer(t *testing.T) {
+	o := core(t, "name: North, region: 1, set: 2, pointer: 3")
+	o.Spec.PLMNs[1].TACs = []v1alpha1.TAC{"00000b"}
+	got, refusals := Build(o, &Good{})
+	one := want()
+	one.PLMNs[1].TACs = []uint32{11}
+	if diff := cmp.Diff(one, got); diff != "" || len(refusals) != 0 {
+		t.Errorf("of its own tracking areas: refusals %v (-want +got):\n%s", refusals, diff)
+	}
+	o.Spec.PLMNs[1].SliceCatalogue = []v1alpha1.SNSSAI{{SST: 3}}
+	both := want()
+	both.PLMNs[1].TACs, both.PLMNs[1].Slices = []uint32{11}, []record.Slice{{SST: 3}}
+	if got, refusals = Build(o, &Good{}); len(refusals) != 0 || cmp.Diff(both, got) != "" {
+		t.Errorf("of its own slices too: refusals %v (-want +got):\n%s", refusals, cmp.Diff(both, got))
+	}
+}
+
 // A Core5G that is being deleted takes its AMF with it.
 func TestBuildOfOneThatGoes(t *testing.T) {
 	going := core(t, "name: North, region: 1, set: 2, pointer: 3")
@@ -94,9 +112,23 @@ func TestBuildRefuses(t *testing.T) {
 		change func(*v1alpha1.Core5G) *v1alpha1.Core5G
 		want   string
 	}{
-		"no Core5G":            {func(*v1alpha1.Core5G) *v1alpha1.Core5G { return nil }, "Core5G core5g: it does not exist: create it"},
-		"a PLMN that is none":  {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.PLMNs[1].MNC = "1"; return c }, `Core5G core5g: spec.plmns[1]: PLMN of mcc "001" and mnc "1"`},
-		"a TAC that is none":   {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.TACs[0] = "x"; return c }, `spec.tacs[0]: tac "x": write six hexadecimal digits`},
+		"no Core5G":                    {func(*v1alpha1.Core5G) *v1alpha1.Core5G { return nil }, "Core5G core5g: it does not exist: create it"},
+		"a PLMN that is none":          {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.PLMNs[1].MNC = "1"; return c }, `Core5G core5g: spec.plmns[1]: PLMN of mcc "001" and mnc "1"`},
+		"a TAC that is none":           {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.TACs[0] = "x"; return c }, `spec.tacs[0]: tac "x": write six hexadecimal digits`},
+		"a TAC of a PLMN that is none": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.PLMNs[0].TACs = []v1alpha1.TAC{"x"}; return c }, `spec.plmns[0].tacs[0]: tac "x": write six hexadecimal digits`},
+		"a slice of a PLMN that is none": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G {
+			c.Spec.PLMNs[1].SliceCatalogue = []v1alpha1.SNSSAI{{SST: 256}}
+			return c
+		}, `spec.plmns[1].sliceCatalogue[0]: sst 256: write 1 to 255`},
+		"a slice of a PLMN twice": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G {
+			c.Spec.PLMNs[1].SliceCatalogue = []v1alpha1.SNSSAI{{SST: 2}, {SST: 2}}
+			return c
+		}, `PLMN 001001: S-NSSAI 2 is in the catalogue twice`},
+		"emergency services that a PLMN has not": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G {
+			c.Spec.AMF.Emergency = &v1alpha1.EmergencyServices{SNSSAI: v1alpha1.SNSSAI{SST: 2}, DNN: "sos"}
+			c.Spec.PLMNs[1].SliceCatalogue = []v1alpha1.SNSSAI{{SST: 3}}
+			return c
+		}, `S-NSSAI 2 of the emergency services is not in the catalogue`},
 		"a slice that is none": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.SliceCatalogue[1].SST = 256; return c }, `spec.sliceCatalogue[1]: sst 256: write 1 to 255`},
 		"an SD that is none":   {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.SliceCatalogue[0].SD = "1"; return c }, `spec.sliceCatalogue[0]: sd "1"`},
 		"a slice twice": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G {

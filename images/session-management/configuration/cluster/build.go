@@ -192,7 +192,7 @@ const defaultShards = 4
 
 func convertCore(o *v1alpha1.Core5G) (configuration.Core, error) {
 	r := reading{}
-	core := configuration.Core{Name: o.Name, Shards: defaultShards, TACs: list(&r, "spec.tacs", o.Spec.TACs, configuration.ParseTAC)}
+	core := configuration.Core{Name: o.Name, Shards: defaultShards, TACs: list(&r, "spec.tacs", o.Spec.AllTACs(), configuration.ParseTAC)}
 	for _, p := range o.Spec.PLMNs {
 		core.PLMNs = append(core.PLMNs, configuration.PLMN{MCC: p.MCC, MNC: p.MNC})
 	}
