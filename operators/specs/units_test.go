@@ -185,3 +185,20 @@ func TestResourcesOfUPFU(t *testing.T) {
 		})
 	}
 }
+
+// The priority is that of both pods of a unit, and a change of it one that the user has asked for.
+func TestPriorityOfUnits(t *testing.T) {
+	upf, core := makeUPF(), makeCore()
+	before := UPFUnit(upf, core, platform, 0, "10.96.0.9")
+	upf.Spec.PriorityClassName = "user-plane"
+	after := UPFUnit(upf, core, platform, 0, "10.96.0.9")
+	if before.Pod.Spec.PriorityClassName != "" || after.Pod.Spec.PriorityClassName != "user-plane" || before.SpecHash == after.SpecHash {
+		t.Errorf("priorities %q and %q, hashes %s and %s", before.Pod.Spec.PriorityClassName, after.Pod.Spec.PriorityClassName, before.SpecHash, after.SpecHash)
+	}
+	upf.Spec.Redundancy = &api.RedundancySpec{Standbys: 1}
+	for _, member := range []Member{MemberA, MemberB} {
+		if got := UPFMember(upf, core, platform, 0, member, "10.96.0.9").Pod.Spec.PriorityClassName; got != "user-plane" {
+			t.Errorf("member %s: %q", member, got)
+		}
+	}
+}

@@ -454,6 +454,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 			ImagePullSecrets:              pullSecrets(core),
 			NodeSelector:                  upf.Spec.NodeSelector,
 			Tolerations:                   upf.Spec.Tolerations,
+			PriorityClassName:             upf.Spec.PriorityClassName,
 			Containers:                    []corev1.Container{upfu, upfc},
 			Volumes: []corev1.Volume{
 				{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}},

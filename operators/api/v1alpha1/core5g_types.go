@@ -608,7 +608,7 @@ const (
 
 // FunctionSpec overrides what one network function runs with, and says which nodes it may have.
 //
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['upf-u', 'upf-c']) || !(has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || has(self.topologySpreadConstraints) || has(self.priorityClassName))",message="where units run is said in their UPFInstance: write nodeSelector and tolerations there"
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['upf-u', 'upf-c']) || !(has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || has(self.topologySpreadConstraints) || has(self.priorityClassName))",message="where units run is said in their UPFInstance: write nodeSelector, tolerations and priorityClassName there"
 type FunctionSpec struct {
 	// name of the function.
 	Name FunctionName `json:"name"`

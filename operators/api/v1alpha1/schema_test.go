@@ -361,7 +361,8 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"neither pods nor elsewhere":   {`external:`, "administrativeState: Locked\n  nothing:", `write the networks of the UPF's pods, or external for a UPF that runs elsewhere`},
 				"pods' N6 too":                 {`drain:`, "n6: {attachment: {type: Bridge, bridge: b}, address: 172.30.6.2/24, gateway: 172.30.6.1}\n  drain:", `leave out n3, n6, networkInstances, maxUnits, placement`},
 				"network instances of pods":    {`drain:`, "networkInstances: [{name: ims, vlan: 7, addresses: [10.7.0.2/24]}]\n  drain:", `external.networkInstances has its names for networks`},
-				"CPUs":                         {`drain:`, "cpus: 2\n  drain:", `cpus, nodeSelector and tolerations, which are of pods`},
+				"CPUs":                         {`drain:`, "cpus: 2\n  drain:", `cpus, nodeSelector, tolerations and priorityClassName, which are of pods`},
+				"priority":                     {`drain:`, "priorityClassName: high\n  drain:", `tolerations and priorityClassName, which are of pods`},
 				"redundancy":                   {`drain:`, "redundancy: {standbys: 1}\n  drain:", `which are of pods`},
 				"an update strategy":           {`drain:`, "updateStrategy: {type: OnApproval}\n  drain:", `which are of pods`},
 				"a placement":                  {`drain:`, "placement: {policy: PerSocket}\n  drain:", `which are of pods`},
@@ -588,7 +589,7 @@ func TestLoadBalancerClassOfN4Stays(t *testing.T) {
 
 func TestWhereFunctionsRun(t *testing.T) {
 	kind := loadKind(t, "core5g.dev_core5gs.yaml")
-	for function, want := range map[string]string{"pcf": "", "upf-u": "write nodeSelector and tolerations there", "upf-c": "write nodeSelector and tolerations there"} {
+	for function, want := range map[string]string{"pcf": "", "upf-u": "write nodeSelector, tolerations and priorityClassName there", "upf-c": "write nodeSelector, tolerations and priorityClassName there"} {
 		for _, field := range []string{
 			"nodeSelector: {pool: a}", "tolerations: [{key: a, operator: Exists}]", "priorityClassName: high",
 			"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {}}]}}",
