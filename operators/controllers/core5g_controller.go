@@ -383,7 +383,7 @@ func (s *coreScope) withheld() []string {
 	return nil
 }
 
-func (r *CoreReconciler) observeN2(_ context.Context, s *coreScope) error {
+func (r *CoreReconciler) observeN2(ctx context.Context, s *coreScope) error {
 	for _, f := range s.functions {
 		if !servesUEs(f.Function) && f.Function != api.FunctionControlPlane {
 			continue
@@ -391,9 +391,41 @@ func (r *CoreReconciler) observeN2(_ context.Context, s *coreScope) error {
 		for _, service := range f.Services {
 			if service.Name == specs.N2ServiceName(s.core.Name) {
 				s.core.Status.N2 = &api.N2Status{Address: n2Address(service), Transport: s.core.Spec.N2.Transport}
+				if err := r.observeN2Network(ctx, s, service.Spec.Selector); err != nil {
+					return err
+				}
 			}
 		}
 	}
+	return nil
+}
+
+// observeN2Network reads from the pods that gNBs connect to what Multus has really attached, where the core has them on a network of N2's own.
+func (r *CoreReconciler) observeN2Network(ctx context.Context, s *coreScope, selector map[string]string) error {
+	definition := s.core.Spec.N2.NetworkAttachmentDefinition
+	if definition == "" {
+		return nil
+	}
+	var pods corev1.PodList
+	if err := r.List(ctx, &pods, client.InNamespace(s.core.Namespace), client.MatchingLabels(selector)); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
+			continue
+		}
+		at := slices.IndexFunc(attachedTo(pod), func(a networkStatus) bool { return a.Interface == specs.InterfaceN2 && len(a.IPs) > 0 })
+		if at < 0 {
+			s.conditions.no(api.ConditionAMFReady, api.ReasonProgressing, fmt.Sprintf("Multus has not reported an address on interface %s of pod %s, by NetworkAttachmentDefinition %s "+
+				"of spec.n2: look whether Multus and the definition are there, or leave n2.networkAttachmentDefinition out", specs.InterfaceN2, pod.Name, definition))
+			continue
+		}
+		for _, ip := range attachedTo(pod)[at].IPs {
+			s.core.Status.N2.Addresses = append(s.core.Status.N2.Addresses, net.JoinHostPort(ip, strconv.Itoa(int(s.core.Spec.N2.Port))))
+		}
+	}
+	slices.Sort(s.core.Status.N2.Addresses)
 	return nil
 }
 

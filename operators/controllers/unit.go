@@ -500,7 +500,16 @@ func (s *upfScope) observeReady() {
 
 // networkStatus is one entry of Multus' annotation on a running pod.
 type networkStatus struct {
-	Interface string `json:"interface"`
+	Interface string   `json:"interface"`
+	IPs       []string `json:"ips"`
+}
+
+// attachedTo is what Multus says of a pod; nothing, where it says nothing that can be read.
+func attachedTo(pod *corev1.Pod) (attached []networkStatus) {
+	if err := json.Unmarshal([]byte(pod.Annotations[annotationNetworkStatus]), &attached); err != nil {
+		return nil
+	}
+	return attached
 }
 
 const annotationNetworkStatus = "k8s.v1.cni.cncf.io/network-status"
@@ -512,11 +521,7 @@ func (s *upfScope) observeAttached(condition string, interfaces ...string) {
 			s.conditions.no(condition, api.ReasonProgressing, u.status.Name+" does not run")
 			return
 		}
-		raw := u.pod.Annotations[annotationNetworkStatus]
-		var attached []networkStatus
-		if err := json.Unmarshal([]byte(raw), &attached); err != nil {
-			attached = nil
-		}
+		attached := attachedTo(u.pod)
 		for _, iface := range interfaces {
 			if !slices.ContainsFunc(attached, func(a networkStatus) bool { return a.Interface == iface }) {
 				s.conditions.no(condition, api.ReasonProgressing, fmt.Sprintf("Multus has not reported interface %s of pod %s", iface, u.pod.Name))

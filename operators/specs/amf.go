@@ -183,7 +183,7 @@ func AMF(core *api.Core5G, p Platform) FunctionObjects {
 		servicePort("sbi", PortSBI, corev1.ProtocolTCP),
 		servicePort("metrics", PortMetrics, corev1.ProtocolTCP),
 	)
-	return w.observed().objects(sbiService, n2Service(w))
+	return w.attachedToN2().observed().objects(sbiService, n2Service(w))
 }
 
 // n2Protocol is what N2 is on the pod network.

@@ -117,6 +117,7 @@ func N2Terminators(core *api.Core5G, p Platform) FunctionObjects {
 	w.resources = requests("20m", "32Mi", "512Mi")
 	w.grace = 30 // gNBs are told, and what workers still send goes out
 	w.replicas = AMFTerminators(core)
+	w = w.attachedToN2()
 	workers := namedService(core.Namespace, N2WorkersServiceName(core.Name), w.labels, w.labels, w.owner, servicePort("workers", PortN2Workers, corev1.ProtocolTCP))
 	workers.Spec.ClusterIP = corev1.ClusterIPNone
 	o := w.objects(n2Service(w), workers)

@@ -187,6 +187,34 @@ func unitMAC(first string, unit int) string {
 }
 
 // networksAnnotation asks Multus for the pod's N3 and N6 interfaces, in the order in which UPF-U takes devices of one resource.
+// InterfaceN2 is the name inside the pod of the interface by core.spec.n2.networkAttachmentDefinition.
+const InterfaceN2 = "n2"
+
+// attachedToN2 has Multus give the pods that gNBs connect to an interface on N2's own network, where the core names one.
+func (w workload) attachedToN2() workload {
+	if name := w.core.Spec.N2.NetworkAttachmentDefinition; name != "" {
+		w.networks = selections(existing(name, w.core.Namespace, InterfaceN2))
+	}
+	return w
+}
+
+// existing names a NetworkAttachmentDefinition that somebody else made.
+func existing(definition, here, iface string) networkSelection {
+	namespace, name, found := strings.Cut(definition, "/")
+	if !found {
+		namespace, name = here, namespace
+	}
+	return networkSelection{Name: name, Namespace: namespace, Interface: iface}
+}
+
+func selections(list ...networkSelection) string {
+	raw, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // strings only
+	}
+	return string(raw)
+}
+
 func networksAnnotation(upf *api.UPFInstance, unit int, place *Place) string {
 	devices := deviceOf(upf, place)
 	var list []networkSelection
@@ -195,11 +223,7 @@ func networksAnnotation(upf *api.UPFInstance, unit int, place *Place) string {
 		n.MAC = unitMAC(a.spec.MACAddress, unit)
 		list = append(list, n)
 	}
-	raw, err := json.Marshal(list)
-	if err != nil {
-		panic(err) // strings only
-	}
-	return string(raw)
+	return selections(list...)
 }
 
 func selection(upf *api.UPFInstance, a attachmentOf, device string, place *Place) networkSelection {
@@ -209,9 +233,5 @@ func selection(upf *api.UPFInstance, a attachmentOf, device string, place *Place
 	if a.spec.Type != api.AttachmentExisting {
 		return networkSelection{Name: AttachmentName(upf.Name, a.iface), Namespace: upf.Namespace, Interface: a.iface}
 	}
-	namespace, name, found := strings.Cut(a.spec.NetworkAttachmentDefinition, "/")
-	if !found {
-		namespace, name = upf.Namespace, namespace
-	}
-	return networkSelection{Name: name, Namespace: namespace, Interface: a.iface}
+	return existing(a.spec.NetworkAttachmentDefinition, upf.Namespace, a.iface)
 }

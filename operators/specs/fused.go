@@ -54,6 +54,7 @@ func ControlPlane(core *api.Core5G, p Platform, shards []*corev1.Service, outsid
 	w.liveness = httpProbe("/healthz", PortHealth, 20)
 	w.resources = requests("100m", "192Mi", "4Gi")
 	w.grace = 30 // shards are given up, and gNBs are told
+	w = w.attachedToN2()
 	o := w.objects(n2Service(w), w.service(servicePort(portNameMetrics, PortMetrics, corev1.ProtocolTCP)))
 	o.Budget = w.budget()
 	return o

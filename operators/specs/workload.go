@@ -56,6 +56,8 @@ type workload struct {
 	tlsPath string
 	// replicas of a function whose pods share the work; 0: it is one process with one identity.
 	replicas int32
+	// networks are what Multus is asked for, as its annotation has it.
+	networks string
 	// secrets of others that are mounted.
 	secrets []mountedSecret
 }
@@ -194,6 +196,9 @@ func (w workload) deployment() *appsv1.Deployment {
 		ImagePullSecrets:              pullSecrets(w.core),
 	}
 	annotations := map[string]string{}
+	if w.networks != "" {
+		annotations[annotationNetworks] = w.networks
+	}
 	if len(w.config) > 0 {
 		annotations[AnnotationConfigHash] = w.configHash()
 		source := corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{

@@ -489,6 +489,13 @@ type N2Spec struct {
 	// annotations for the Service, for example those of a load balancer.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// networkAttachmentDefinition of Multus, as name or namespace/name, that somebody else made: the pods that gNBs connect to have an interface of
+	// it, n2, beside that of the pod network, and gNBs reach them at the addresses that it gives, status.n2.addresses, without a Service in between. Its
+	// addresses and routes are the definition's: an address for each pod, and one more while pods are replaced. A change replaces them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([a-z0-9-]*[a-z0-9])?/)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
+	NetworkAttachmentDefinition string `json:"networkAttachmentDefinition,omitempty"`
 }
 
 // DatabaseType says who runs the database.
@@ -697,6 +704,11 @@ type FunctionStatus struct {
 type N2Status struct {
 	// address and port, as address:port.
 	Address string `json:"address"`
+	// addresses of pods by n2.networkAttachmentDefinition, each as address:port.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Addresses []string `json:"addresses,omitempty"`
 	// transport of NGAP.
 	Transport N2Transport `json:"transport"`
 }

@@ -190,6 +190,7 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"external database, no Secret": {`tacs:`, "database: {type: External}\n  tacs:", `name the Secret whose key "uri" holds the mongodb:// URI`},
 				"embedded database and Secret": {`tacs:`, "database: {uriSecretRef: {name: x}}\n  tacs:", `write type External, or leave uriSecretRef out`},
 				"nodePort on a ClusterIP":      {`tacs:`, "n2: {nodePort: 30412}\n  tacs:", `needs n2.serviceType NodePort or LoadBalancer`},
+				"a definition of no name":      {`tacs:`, "n2: {networkAttachmentDefinition: a/b/c}\n  tacs:", `spec.n2.networkAttachmentDefinition`},
 				"unknown transport":            {`tacs:`, "n2: {transport: TCP}\n  tacs:", `supported values: "SCTP", "SCTPOverUDP"`},
 				"AMF set beyond 10 bits":       {`tacs:`, "amf: {set: 1024}\n  tacs:", `less than or equal to 1023`},
 				"a control plane that is none": {`tacs:`, "controlPlane: Open5GS\n  tacs:", `supported values: "Core5G", "Free5GC"`},
