@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -24,7 +25,7 @@ func (w workload) free5gc(nf string, config any) workload {
 	w.workingDir = free5gcDir
 	w.command = []string{"./" + nf, "-c", "./config/" + nf + "cfg.yaml"}
 	w.configPath = free5gcConfigDir
-	w.config = map[string]string{nf + "cfg.yaml": toYAML(config)}
+	w.config = map[string]string{nf + "cfg.yaml": w.configured(config)}
 	w.scratch = map[string]string{"log": path.Join(free5gcDir, "log"), "tmp": "/tmp"}
 	w.readiness = tcpProbe(PortSBI)
 	// A Go program answers or ends; this catches the third case without hurrying a busy node.
@@ -32,6 +33,40 @@ func (w workload) free5gc(nf string, config any) workload {
 	live.PeriodSeconds, live.FailureThreshold, live.InitialDelaySeconds = 20, 6, 30
 	w.liveness = live
 	return w.overTLS(path.Join(free5gcDir, free5gcCertDir))
+}
+
+// configured is the file of a function, with what the core says of it beside.
+func (w workload) configured(config any) string {
+	written := toYAML(config)
+	f := Function(w.core, w.function)
+	if f == nil || f.Configuration == nil {
+		return written
+	}
+	// Both are objects, of this package's own types and by the definition; whole numbers stay such.
+	base, over := map[string]any{}, map[string]any{}
+	raw, err := yaml.YAMLToJSON([]byte(written))
+	if err == nil {
+		err = utiljson.Unmarshal(raw, &base)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("read %s again: %v", w.function, err))
+	}
+	if err := utiljson.Unmarshal(f.Configuration.Raw, &over); err != nil {
+		return written
+	}
+	return toYAML(merged(base, over))
+}
+
+// merged puts one object over another.
+func merged(base, over map[string]any) map[string]any {
+	for name, value := range over {
+		was, both := base[name].(map[string]any)
+		if is, object := value.(map[string]any); both && object {
+			value = merged(was, is)
+		}
+		base[name] = value
+	}
+	return base
 }
 
 func toYAML(v any) string {

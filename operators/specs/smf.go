@@ -231,7 +231,7 @@ func SMF(core *api.Core5G, slice *api.Slice, p Platform, up SliceUserPlane) Func
 	if up.Parts > 1 {
 		// A running SMF follows the units; only another division of its pools takes a new one.
 		config.Configuration.UserPlaneInformation = userplane.Topology{}
-		w.hashed = map[string]string{"smfcfg.yaml": toYAML(config), "pools": Hash(slice.Spec.DataNetworks), "parts": strconv.Itoa(up.Parts)}
+		w.hashed = map[string]string{"smfcfg.yaml": w.configured(config), "pools": Hash(slice.Spec.DataNetworks), "parts": strconv.Itoa(up.Parts)}
 	}
 	w.command = append(w.command, "-u", "./"+path.Join("config", "uerouting.yaml"))
 	w.config["uerouting.yaml"] = toYAML(smfRouting{

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Core5G is one 5G core network: AMF, SMF, NRF, PCF, CHF, the subscriber data functions, the database and
@@ -616,6 +617,7 @@ const (
 // FunctionSpec overrides what one network function runs with, and says which nodes it may have.
 //
 // +kubebuilder:validation:XValidation:rule="!(self.name in ['upf-u', 'upf-c']) || !(has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || has(self.topologySpreadConstraints) || has(self.priorityClassName))",message="where units run is said in their UPFInstance: write nodeSelector, tolerations and priorityClassName there"
+// +kubebuilder:validation:XValidation:rule="!has(self.configuration) || self.name in ['amf', 'smf', 'nrf', 'pcf', 'chf']",message="configuration is of free5GC's functions (amf, smf, nrf, pcf, chf): those of core5g's own are configured by the fields of this API"
 type FunctionSpec struct {
 	// name of the function.
 	Name FunctionName `json:"name"`
@@ -628,6 +630,12 @@ type FunctionSpec struct {
 	// machine that has not enough for every unit. Units with a placement policy have CPUs of their own in any case.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	// configuration goes over what the operator writes into the file of a function of free5GC (amf, smf, nrf, pcf, chf): objects are merged, any other value
+	// replaces what is there. Only the function looks at it: what it does not know it passes over, and what it cannot use ends it. It is no part of this API, and
+	// free5GC may change it with a version. A change restarts the function. For example {configuration: {t3512Value: 1800}} of amf.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Configuration *runtime.RawExtension `json:"configuration,omitempty"`
 	// nodeSelector restricts the nodes that the function's pods run on. What keeps its records on a node runs there.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`

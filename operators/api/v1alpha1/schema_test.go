@@ -190,6 +190,8 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"external database, no Secret": {`tacs:`, "database: {type: External}\n  tacs:", `name the Secret whose key "uri" holds the mongodb:// URI`},
 				"embedded database and Secret": {`tacs:`, "database: {uriSecretRef: {name: x}}\n  tacs:", `write type External, or leave uriSecretRef out`},
 				"nodePort on a ClusterIP":      {`tacs:`, "n2: {nodePort: 30412}\n  tacs:", `needs n2.serviceType NodePort or LoadBalancer`},
+				"a file of core5g's own":       {`tacs:`, "functions: [{name: access-management, configuration: {a: 1}}]\n  tacs:", `configuration is of free5GC's functions`},
+				"a file that is no object":     {`tacs:`, "functions: [{name: pcf, configuration: [1]}]\n  tacs:", `spec.functions[0].configuration`},
 				"a definition of no name":      {`tacs:`, "n2: {networkAttachmentDefinition: a/b/c}\n  tacs:", `spec.n2.networkAttachmentDefinition`},
 				"unknown transport":            {`tacs:`, "n2: {transport: TCP}\n  tacs:", `supported values: "SCTP", "SCTPOverUDP"`},
 				"AMF set beyond 10 bits":       {`tacs:`, "amf: {set: 1024}\n  tacs:", `less than or equal to 1023`},
