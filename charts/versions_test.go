@@ -30,7 +30,7 @@ import (
 	"core5g.dev/core5g/operators/controllers"
 )
 
-// The versions of core5g.dev (docs/adr/0026-two-versions-of-one-shape.md): before is the one that the previous release has alone, and that is stored;
+// The versions of core5g.dev (docs/adr/0027-two-versions-of-one-shape.md): before is the one that the previous release has alone, and that is stored;
 // now the one that users write.
 const (
 	before = "v1alpha1"

@@ -1,5 +1,5 @@
 // Command definitions has every custom resource definition that controller-gen has written serve version v1beta1 beside v1alpha1, which is
-// what is stored. Both are the same to the octet: docs/adr/0026-two-versions-of-one-shape.md says why.
+// what is stored. Both are the same to the octet: docs/adr/0027-two-versions-of-one-shape.md says why.
 //
 //	go run ./hack/definitions     in operators/config/crd, right after controller-gen
 package main

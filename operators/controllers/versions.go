@@ -21,7 +21,7 @@ import (
 	"core5g.dev/core5g/operators/specs"
 )
 
-// The definitions serve two versions of one shape (docs/adr/0026-two-versions-of-one-shape.md), and the API server remembers in metadata.managedFields by
+// The definitions serve two versions of one shape (docs/adr/0027-two-versions-of-one-shape.md), and the API server remembers in metadata.managedFields by
 // which of them each field was written. The definitions of the release before know one of them. Where they are put back, an API server refuses any server-side
 // apply to an object of which a field was written by the other one: "request to convert CR to an invalid group/version", which the job of a `helm rollback`
 // would wait for in vain. kubectl writes by the newest version, be it one annotation. So what is remembered is written anew as of the version that is stored:

@@ -7,7 +7,7 @@
 // What the schema can refuse, it refuses with a sentence that says what to write instead (CEL rules);
 // what needs a second object to judge is a condition.
 //
-// The definitions serve v1beta1 beside it, of the same schema (hack/definitions, docs/adr/0026-two-versions-of-one-shape.md): a field that
+// The definitions serve v1beta1 beside it, of the same schema (hack/definitions, docs/adr/0027-two-versions-of-one-shape.md): a field that
 // is added here is one of both.
 //
 // +kubebuilder:object:generate=true
