@@ -12,6 +12,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/placement"
+	"core5g.dev/core5g/operators/specs"
 )
 
 // stateCollector turns conditions into metrics when it is asked, from the cache: nothing has to be kept
@@ -34,6 +35,9 @@ var (
 	unitDesc = prometheus.NewDesc("core5g_upf_unit",
 		"1 for each unit of a UPFInstance, with its place and state; numa_cell is empty where the kubelet chooses.",
 		[]string{"namespace", "upfinstance", "unit", "node", "numa_cell", "state"}, nil)
+	externalDesc = prometheus.NewDesc("core5g_upf_external",
+		"1 for each UPF that runs elsewhere; upf is its Node ID, by which metrics of SMFs name it.",
+		[]string{"namespace", "upfinstance", "upf"}, nil)
 	cellBackoffDesc = prometheus.NewDesc("core5g_upf_cell_rejections",
 		"Number of units in a row that a place has refused and for which it is in a back-off.",
 		[]string{"namespace", "upfinstance", "node", "numa_cell"}, nil)
@@ -58,7 +62,7 @@ func cellLabel(cell int32) string {
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		conditionDesc, subscribersDesc, endpointsDesc, rejectionsDesc, unitDesc, cellBackoffDesc,
+		conditionDesc, subscribersDesc, endpointsDesc, rejectionsDesc, unitDesc, externalDesc, cellBackoffDesc,
 		functionDesc, sliceDesc, certificateDesc,
 		observedDesc, cellCPUsDesc, cellHugepagesDesc, cellVFsDesc,
 	} {
@@ -89,6 +93,9 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 			u := &upfs.Items[i]
 			collectConditions(ch, "UPFInstance", u, u.Status.Conditions)
 			ch <- prometheus.MustNewConstMetric(endpointsDesc, prometheus.GaugeValue, float64(len(u.Status.Endpoints)), u.Namespace, u.Name)
+			if u.Spec.External != nil {
+				ch <- prometheus.MustNewConstMetric(externalDesc, prometheus.GaugeValue, 1, u.Namespace, u.Name, specs.ExternalNodeID(u))
+			}
 			for _, unit := range u.Status.UnitStatuses {
 				ch <- prometheus.MustNewConstMetric(rejectionsDesc, prometheus.GaugeValue, float64(unit.Rejections), u.Namespace, u.Name, unit.Name)
 				ch <- prometheus.MustNewConstMetric(unitDesc, prometheus.GaugeValue, 1, u.Namespace, u.Name, unit.Name, unit.Node,

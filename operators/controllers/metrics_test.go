@@ -54,6 +54,7 @@ func TestMetricsSayWhatConditionsSay(t *testing.T) {
 			UnitStatuses: []api.UnitStatus{{Name: "upf-0", Rejections: 3, State: api.UnitReady, Node: "w1", Cell: ptr.To[int32](1)}, {Name: "upf-1", State: api.UnitUnplaced}},
 			CellBackoffs: []api.CellBackoff{{Node: "w2", Cell: 0, Rejections: 2}},
 		}},
+		&api.UPFInstance{ObjectMeta: meta("edge"), Spec: api.UPFInstanceSpec{External: &api.ExternalSpec{N4: api.ExternalN4Spec{Address: "203.0.113.7", NodeID: "UPF.Edge.example.org"}}}},
 		&api.Subscriber{ObjectMeta: meta("s1"), Status: api.SubscriberStatus{Conditions: ready(metav1.ConditionTrue, "Ready")}},
 		&api.Subscriber{ObjectMeta: meta("s2"), Status: api.SubscriberStatus{Conditions: ready(metav1.ConditionTrue, "Ready")}},
 		&api.Subscriber{ObjectMeta: meta("s3")},
@@ -109,10 +110,14 @@ core5g_subscribers{namespace="ns",ready="True"} 2
 core5g_subscribers{namespace="ns",ready="Unknown"} 1
 # HELP core5g_upf_endpoints Number of N3 endpoints that a UPFInstance has given to Slices.
 # TYPE core5g_upf_endpoints gauge
+core5g_upf_endpoints{namespace="ns",upfinstance="edge"} 0
 core5g_upf_endpoints{namespace="ns",upfinstance="upf"} 1
 # HELP core5g_upf_cell_rejections Number of units in a row that a place has refused and for which it is in a back-off.
 # TYPE core5g_upf_cell_rejections gauge
 core5g_upf_cell_rejections{namespace="ns",node="w2",numa_cell="0",upfinstance="upf"} 2
+# HELP core5g_upf_external 1 for each UPF that runs elsewhere; upf is its Node ID, by which metrics of SMFs name it.
+# TYPE core5g_upf_external gauge
+core5g_upf_external{namespace="ns",upf="upf.edge.example.org",upfinstance="edge"} 1
 # HELP core5g_upf_unit 1 for each unit of a UPFInstance, with its place and state; numa_cell is empty where the kubelet chooses.
 # TYPE core5g_upf_unit gauge
 core5g_upf_unit{namespace="ns",node="w1",numa_cell="1",state="Ready",unit="upf-0",upfinstance="upf"} 1
