@@ -175,6 +175,18 @@ func TestModificationByTheNetwork(t *testing.T) {
 			{name: "the Slice, 5 s later", event: SettingsChanged{}, first: func(list []configuration.Slice) { noFlows(list); bigger(list) }, later: behindTime}, commanded,
 			update1("the gNB has the flow", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{3}})}), gnbHas, done, unitDone,
 		}},
+		{name: "the UE refuses a flow's end and a new one, and the gNB to which it went answers each time: that it has the new one, which it need not keep, then that it does not take the other back", from: active, acts: []act{
+			changedTo("the Slice", func(list []configuration.Slice) {
+				gameForAll(list)
+				list[0].DataNetworks[0].Flows = list[0].DataNetworks[0].Flows[1:]
+			}), unitDone, commanded,
+			update1("the UE is at another gNB", Update{ToBeSwitched: true, N2Type: n2.InfoPathSwitchRequest, N2: makes(t, &n2.PathSwitchRequest{Downlink: otherGNB, Flows: []uint8{1, 2}})}), unitDone,
+			update1("the gNB that was told first has no room", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Failed: []n2.FlowCause{{QFI: 3, Cause: ngapcause.RadioResourcesNotAvailable}}})}),
+			update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), unitDone, commanded,
+			update1("the gNB has the flow", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{3}})}),
+			update1("the gNB does not take it back", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Failed: []n2.FlowCause{{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}}})}), unitDone,
+			update1("the gNB has let go", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{})}), rested,
+		}},
 		{name: "a record of before, of a flow that its unit has not taken back, and that nobody is told of: made anew without it, and told", from: func(tr *teller) State {
 			tr.configure(gameForAll)
 			st := tr.lead(active(tr), SettingsChanged{})

@@ -188,8 +188,7 @@ func (u *ue) accessTold(modify []byte) {
 	if m := t.(*n2.ModifyRequest); len(m.Flows) == 0 && len(m.Released) == 0 && m.AMBR == nil {
 		return // nobody waits for an answer
 	}
-	var answer n2.ModifyResponse
-	u.next = slices.DeleteFunc(u.next, func(r *request) bool { return r.name == "modified" }) // likewise, or of an access network that the UE has left
+	var answer n2.ModifyResponse // one to each request (TS 38.413 8.2.3), which the AMF passes on in turn
 	for _, f := range t.(*n2.ModifyRequest).Flows {
 		if !u.flows[f.QFI] && !u.there[f.QFI] && u.w.faults && u.w.Chance(6) {
 			answer.Failed = append(answer.Failed, n2.FlowCause{QFI: f.QFI, Cause: ngapcause.RadioResourcesNotAvailable})
