@@ -127,7 +127,8 @@ struct pdr {
 static_assert(offsetof(struct pdr, cost) == 32, "the first line of a part");
 static_assert(sizeof(struct pdr) == 96, "with the part's head two cache lines");
 
-#define PDR_URR_LIST 0x80u // its URRs are more than PDR_INLINE_URRS, or a quota leads to a FAR: more->urr
+#define PDR_URR_LIST \
+	0x80u // its URRs are more than PDR_INLINE_URRS, or a quota leads to a FAR: more->urr
 #define PDR_URR_BITS 4u
 #define PDR_URR_FLAGS 0x07u
 static_assert(((UPF_URR_BEFORE_QOS | UPF_URR_TIMED) & ~PDR_URR_FLAGS) == 0 &&
