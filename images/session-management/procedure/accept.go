@@ -56,7 +56,7 @@ func (t *turn) setupRequest() ([]byte, error) {
 		become(s, w, t.network())
 	}
 	// What is asked for twice may be answered by what it was the first time, from before another way was taken.
-	t.s.Rerouted, t.s.Offered = t.s.Rerouted && t.s.Offered, t.s.Offered || !t.oneWay()
+	t.s.Rerouted, t.s.Offered = t.s.Rerouted && t.s.Offered, true
 	r := n2.SetupRequest{AMBR: &s.AMBR, Uplink: s.N3(), Type: s.Type}
 	for _, f := range s.Flows {
 		if !f.Refused && !f.Default {
@@ -64,12 +64,6 @@ func (t *turn) setupRequest() ([]byte, error) {
 		}
 	}
 	return r.Encode()
-}
-
-// oneWay: there is one way for its packets, as its data network is now.
-func (t *turn) oneWay() bool {
-	d := t.network()
-	return d != nil && !d.Routed && len(d.Breakouts) == 0 && t.s.Branch == nil && t.s.Left == nil
 }
 
 // transfer gives the AMF something for the UE or its access network.

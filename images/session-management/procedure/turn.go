@@ -45,8 +45,8 @@ type Output struct {
 	Lazy bool
 	// Due are times at which Due is to come, by name; zero takes one away.
 	Due map[string]time.Time
-	// Owed: where nothing but these times is new, and those that go were not there, they may be written with the next change of the record. Who takes over before
-	// that goes on without them.
+	// Owed: where nothing is new but these times, and that an access network was asked, and the times that go were not there, all of it may be written with the
+	// next change of the record. Who takes over before that goes on without the times, and takes it that the access network was asked.
 	Owed    bool
 	Effects []Effect
 	// Ended are procedures that have ended, the first first.

@@ -339,6 +339,11 @@ func (r *Runner) open(s *session, found sessionstore.Record) error {
 	}
 	s.stored = stored{revision: found.Revision, record: rec, octets: octets}
 	s.state = procedure.State{Record: rec}
+	if rec.Phase == record.Idle && !rec.Offered { // an access network may have been asked, which is not written by itself: owe
+		asked := *rec
+		asked.Offered = true
+		s.state.Record = &asked
+	}
 	s.busy = rec.Procedure != nil
 	r.name(s, rec)
 	r.mark(s)
@@ -476,7 +481,7 @@ func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
 		r.refused(s, out.Effects, err)
 		return
 	}
-	mayWait := out.Owed && c != nil && slices.Equal(s.stored.octets, is.octets) && s.hasNone(out.Due)
+	mayWait := out.Owed && c != nil && s.isAsStored(is) && s.hasNone(out.Due)
 	for name, at := range out.Due {
 		s.times.set(name, at)
 	}

@@ -154,6 +154,9 @@ func TestTimesThatAreOwed(t *testing.T) {
 		w.begin("b")
 		w.takeNoted()
 		activate(w)
+		if s := w.runner.sessions[record.Key(supi, 1)]; !s.state.Record.Offered {
+			t.Error("it does not take it that the access network was asked")
+		}
 		wants(t, w, "commit phase 3", "reply to 3: Updated")
 		if !dues(w)["access"] {
 			t.Error("the store does not have the time")

@@ -149,6 +149,17 @@ func (s *session) hasNone(due map[string]time.Time) bool {
 	return true
 }
 
+// isAsStored says whether a record is what the store has, but for whether an access network was asked.
+func (s *session) isAsStored(is stored) bool {
+	if s.stored.record == nil || is.record == nil || is.record.Offered == s.stored.record.Offered {
+		return slices.Equal(s.stored.octets, is.octets)
+	}
+	as := *is.record
+	as.Offered = s.stored.record.Offered
+	octets, err := as.Encode()
+	return err == nil && slices.Equal(s.stored.octets, octets)
+}
+
 // owe the store these times. They come from memory until it has them.
 func (r *Runner) owe(s *session, due map[string]time.Time) {
 	for name, at := range due {
