@@ -476,19 +476,22 @@ func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
 		r.effects(s, out.Effects)
 		return
 	}
-	c, is, err := r.change(s.key, s.stored, out)
+	is, err := encoded(s.key, out.State.Record)
 	if err != nil {
 		r.refused(s, out.Effects, err)
 		return
 	}
-	mayWait := out.Owed && c != nil && s.isAsStored(is) && s.hasNone(out.Due)
+	mayWait := out.Owed && s.isAsStored(is) && s.hasNone(out.Due)
 	for name, at := range out.Due {
 		s.times.set(name, at)
 	}
 	if mayWait {
 		r.owe(s, out.Due)
+		r.effects(s, out.Effects)
+		return
 	}
-	if mayWait || c == nil {
+	c, is := r.change(s.key, s.stored, is, out.Due)
+	if c == nil {
 		r.effects(s, out.Effects)
 		return
 	}

@@ -105,19 +105,25 @@ func without[T comparable](a, b []T) []T {
 	return slices.DeleteFunc(slices.Clone(a), func(x T) bool { return slices.Contains(b, x) })
 }
 
-// change from what the store has to what it is to have; nil where that is the same.
-func (r *Runner) change(key string, was stored, out procedure.Output) (*sessionstore.Change, stored, error) {
-	is := stored{record: out.State.Record}
-	if is.record != nil {
-		var err error
-		if is.octets, err = is.record.Encode(); err != nil {
-			return nil, stored{}, fmt.Errorf("the record of %s cannot be written: %w", key, err)
-		}
+// encoded is a record as the store is to have it; nil: none.
+func encoded(key string, rec *record.Session) (stored, error) {
+	is := stored{record: rec}
+	if rec == nil {
+		return is, nil
 	}
+	var err error
+	if is.octets, err = rec.Encode(); err != nil {
+		return stored{}, fmt.Errorf("the record of %s cannot be written: %w", key, err)
+	}
+	return is, nil
+}
+
+// change from what the store has to what it is to have, with these times; nil where that is the same.
+func (r *Runner) change(key string, was, is stored, due map[string]time.Time) (*sessionstore.Change, stored) {
 	exists := was.revision != sessionstore.Revision{}
 	switch {
-	case is.record == nil && !exists, is.record != nil && exists && len(out.Due) == 0 && slices.Equal(was.octets, is.octets):
-		return nil, was, nil
+	case is.record == nil && !exists, is.record != nil && exists && len(due) == 0 && slices.Equal(was.octets, is.octets):
+		return nil, was
 	}
 	r.writes++
 	is.revision = sessionstore.Revision{Writer: r.writer, Count: r.writes}
@@ -130,14 +136,14 @@ func (r *Runner) change(key string, was stored, out procedure.Output) (*sessions
 		for _, name := range procedure.DueNames {
 			c.Due[name] = time.Time{}
 		}
-		return c, is, nil
+		return c, is
 	}
 	c.Value = r.sealer.Seal(key, is.octets)
-	c.Due = dueOf(out.Due, exists)
+	c.Due = dueOf(due, exists)
 	// Whoever takes over goes on with what was begun, and finds out what a unit has that did not answer.
 	c.OpenIntent = is.record.Procedure != nil || is.record.Told != nil
 	c.CloseIntent = exists && !c.OpenIntent
-	return c, is, nil
+	return c, is
 }
 
 // dueOf leaves out times to be taken away from a record that is not there.
