@@ -186,7 +186,6 @@ func unitMAC(first string, unit int) string {
 	return mac.String()
 }
 
-// networksAnnotation asks Multus for the pod's N3 and N6 interfaces, in the order in which UPF-U takes devices of one resource.
 // InterfaceN2 is the name inside the pod of the interface by core.spec.n2.networkAttachmentDefinition.
 const InterfaceN2 = "n2"
 
@@ -215,6 +214,7 @@ func selections(list ...networkSelection) string {
 	return string(raw)
 }
 
+// networksAnnotation asks Multus for the pod's N3 and N6 interfaces, in the order in which UPF-U takes devices of one resource.
 func networksAnnotation(upf *api.UPFInstance, unit int, place *Place) string {
 	devices := deviceOf(upf, place)
 	var list []networkSelection
