@@ -280,7 +280,7 @@ func (p *Pod) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pathGiveUp, p.peers.Only(p.serveGiveUp))
 	mux.HandleFunc("POST "+pathPass, p.peers.Only(p.servePass))
-	mux.HandleFunc("GET "+pathAlive, p.peers.Only(p.peers.Serve(p.ctx)))
+	mux.HandleFunc("GET "+pathAlive, p.peers.Serve(p.ctx))
 	mux.Handle("/", p.passing(router))
 	return mux
 }

@@ -130,7 +130,7 @@ func (p *Peers) Only(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Serve another pod that watches this one, until ctx ends: behind the Keeper, which gives all up before.
+// Serve another pod of the set, which watches this one, until ctx ends: behind the Keeper, which gives all up before.
 func (p *Peers) Serve(ctx context.Context) http.HandlerFunc {
 	return p.Only(func(w http.ResponseWriter, r *http.Request) {
 		free := make(chan string, mostReleased)
