@@ -29,6 +29,7 @@ import (
 	"core5g.dev/core5g/operators/admission"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -471,13 +472,5 @@ func runWatching(t *testing.T, env *envtest.Environment, port int32, forbidden *
 	if err := controllers.Setup(mgr, whole); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the operator ended with %v", err)
-		}
-	})
+	managertest.Run(t, mgr)
 }

@@ -28,6 +28,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/managertest"
 )
 
 // The versions of core5g.dev (docs/adr/0027-two-versions-of-one-shape.md): before is the one that the previous release has alone, and that is stored;
@@ -176,15 +177,7 @@ func followVersions(t *testing.T, config *rest.Config) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the manager ended with %v", err)
-		}
-	})
+	managertest.Run(t, mgr)
 }
 
 // TestEnvtestVersions goes from the definitions of the release before to these, on to those that a later one may have, and back again: every object stays what

@@ -36,6 +36,7 @@ import (
 	"core5g.dev/core5g/operators/admission"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -353,15 +354,7 @@ func runOperator(t *testing.T, env *envtest.Environment, port int32, clock *move
 		t.Fatal(err)
 	}
 	admission.Register(mgr, specs.Platform{Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev"})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the operator ended with %v", err)
-		}
-	})
+	managertest.Run(t, mgr)
 }
 
 func put(ctx context.Context, c client.Client, manifest string, options ...client.PatchOption) error {

@@ -72,15 +72,7 @@ func TestWhatTheUDMHasEndsInAnEmergency(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := newTeller(t)
 			sos(false, idleUE)(tr)
-			var told []TellLeft
-			for _, a := range c.acts {
-				tr.lead(a)
-				for _, x := range tr.out.Effects {
-					if left, is := x.(TellLeft); is {
-						told = append(told, left)
-					}
-				}
-			}
+			told := tr.leadTelling(c.acts)
 			if !tr.st.Record.Emergency || tr.st.Record.Procedure == nil && tr.st.Record.N2 == nil {
 				t.Fatalf("it is not there for emergency services: %+v", tr.st.Record)
 			}

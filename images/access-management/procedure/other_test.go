@@ -194,15 +194,7 @@ func TestAUEThatEndsBehindAWordOfTheUDM(t *testing.T) {
 			if c.from != nil {
 				c.from(tr)
 			}
-			var told []TellLeft
-			for _, a := range c.acts {
-				tr.lead(a)
-				for _, x := range tr.out.Effects {
-					if left, is := x.(TellLeft); is {
-						told = append(told, left)
-					}
-				}
-			}
+			told := tr.leadTelling(c.acts)
 			if tr.st.Record != nil {
 				t.Fatalf("it is there: %+v", tr.st.Record)
 			}

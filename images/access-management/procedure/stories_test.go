@@ -233,6 +233,20 @@ func (tr *teller) handle(e Event) Output {
 	return out
 }
 
+// leadTelling leads a story, and returns what the UDM hears of the UE's leaving.
+func (tr *teller) leadTelling(acts []act) (told []TellLeft) {
+	tr.t.Helper()
+	for _, a := range acts {
+		tr.lead(a)
+		for _, x := range tr.out.Effects {
+			if left, is := x.(TellLeft); is {
+				told = append(told, left)
+			}
+		}
+	}
+	return told
+}
+
 func (tr *teller) lead(acts ...act) {
 	tr.t.Helper()
 	for _, a := range acts {
