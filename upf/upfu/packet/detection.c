@@ -262,14 +262,8 @@ static void
 add_applications(struct detected *e, const struct part_applications *of,
 	const uint64_t application[], unsigned n)
 {
-	for (unsigned i = 0; i < n; i++) {
-		unsigned j = 0;
-
-		while (j < e->n && e->application[j] != application[i])
-			j++;
-		if (j == e->n && j < DOMAINS_FOUND)
-			e->application[e->n++] = application[i];
-	}
+	for (unsigned i = 0; i < n; i++)
+		e->n = (uint8_t)domains_add(e->application, e->n, application[i]);
 	make_bits(e, of);
 }
 
@@ -482,26 +476,37 @@ hello_of(struct detection *d, const struct detected *e)
 	return h->owner == (uint32_t)(e - d->entry) ? h : NULL;
 }
 
+// Where what this packet tells is to go: behind what is there of the flow's ClientHello, or, of a flow without an entry, begun anew. NULL: the rest
+// had lost its place, and the entry is gone.
+static struct hello *
+begin_or_go_on(struct worker *w, struct detection *d, const struct flow *f, struct detected *e)
+{
+	struct hello *h = &d->now;
+
+	if (e != NULL) {
+		h = hello_of(d, e);
+		if (h == NULL)
+			remove_entry(w, d, e);
+		return h;
+	}
+	hello_clear(h, NONE);
+	h->sequence = f->sequence;
+	return h;
+}
+
 static struct detected *
 learn_tls(struct worker *w, struct detection *d, const struct flow *f, struct detected *e)
 {
-	struct hello *h = &d->now;
 	struct domain_name name;
+	struct hello *h;
 
 	if (e == NULL && (f->payload[0] != 22 || (f->n > 1 && f->payload[1] != 3)))
 		return NULL;
 	if (!has_looks(w, d, f->key.session))
 		return e;
-	if (e == NULL) {
-		hello_clear(h, NONE);
-		h->sequence = f->sequence;
-	} else {
-		h = hello_of(d, e);
-		if (h == NULL) {
-			remove_entry(w, d, e);
-			return NULL;
-		}
-	}
+	h = begin_or_go_on(w, d, f, e);
+	if (h == NULL)
+		return NULL;
 	hello_take(h, f->sequence - h->sequence, f->payload, f->n);
 	return judge(w, d, f, e, h, tls_hello_read_stream(h->octets, h->size, &name), &name);
 }
@@ -509,8 +514,8 @@ learn_tls(struct worker *w, struct detection *d, const struct flow *f, struct de
 static struct detected *
 learn_quic(struct worker *w, struct detection *d, const struct flow *f, struct detected *e)
 {
-	struct hello *h = &d->now;
 	struct domain_name name;
+	struct hello *h;
 
 	if (!has_looks(w, d, f->key.session))
 		return e;
@@ -519,15 +524,9 @@ learn_quic(struct worker *w, struct detection *d, const struct flow *f, struct d
 		return e;
 	}
 	d->quic_left--;
-	if (e == NULL) {
-		hello_clear(h, NONE);
-	} else {
-		h = hello_of(d, e);
-		if (h == NULL) {
-			remove_entry(w, d, e);
-			return NULL;
-		}
-	}
+	h = begin_or_go_on(w, d, f, e);
+	if (h == NULL)
+		return NULL;
 	if (quic_initial_read(d->crypto, f->payload, f->n, hello_take, h) != QUIC_INITIAL_READ) {
 		count_unread(w);
 		return e;

@@ -1,5 +1,7 @@
 #include "packet/dns_message.h"
 
+#include "packet/reader.h"
+
 #define HEADER 12u
 #define TYPE_A 1u
 #define TYPE_CNAME 5u
@@ -8,12 +10,6 @@
 #define ALIASES 8u  // CNAMEs one behind the other that are followed
 #define RECORDS 64u // of an answer that are looked at
 #define POINTER 0xc0u
-
-static unsigned
-octets2(const uint8_t *at)
-{
-	return (unsigned)at[0] << 8 | at[1];
-}
 
 // The name at *at, which is then behind it. 1: it is in *name; 0: it is of other octets than names of hosts; -1: it is malformed.
 // Each pointer leads before the one that it was reached by, so that there is an end.

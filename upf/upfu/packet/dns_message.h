@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "packet/domain_name.h"
+#include "rules/domain_name.h"
 #include "upf_abi.h"
 
 #define DNS_PORT 53u

@@ -8,6 +8,8 @@
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
+#include "packet/reader.h"
+
 #define SHA256_OCTETS 32u
 #define SHA256_BLOCK 64u
 #define KEY_OCTETS 16u
@@ -174,21 +176,6 @@ unseal(struct quic_crypto *c, const struct keys *k, const uint8_t nonce[IV_OCTET
 
 // ---- packets -----------------------------------------------------------------------------------
 
-struct reader {
-	const uint8_t *at;
-	size_t n;
-};
-
-static bool
-skip(struct reader *r, size_t n)
-{
-	if (r->n < n)
-		return false;
-	r->at += n;
-	r->n -= n;
-	return true;
-}
-
 // RFC 9000 16
 static bool
 read_varint(struct reader *r, uint64_t *v)
@@ -203,7 +190,7 @@ read_varint(struct reader *r, uint64_t *v)
 	*v = r->at[0] & 0x3f;
 	for (size_t i = 1; i < n; i++)
 		*v = *v << 8 | r->at[i];
-	return skip(r, n);
+	return reader_skip(r, n);
 }
 
 // A connection ID, with its length in front. False: it is too long, or not there.
@@ -214,7 +201,7 @@ read_id(struct reader *r, const uint8_t **id, size_t *n)
 		return false;
 	*n = r->at[0];
 	*id = r->at + 1;
-	return skip(r, 1 + *n);
+	return reader_skip(r, 1 + *n);
 }
 
 static const struct version *
@@ -271,8 +258,8 @@ read_packet(struct quic_crypto *c, const uint8_t *packet, size_t n, size_t *used
 
 	if (v == NULL)
 		return QUIC_INITIAL_NOT;
-	if (!skip(&r, 5) || !read_id(&r, &id, &id_n) || !read_id(&r, &other, &other_n) ||
-		!read_varint(&r, &token) || token > r.n || !skip(&r, (size_t)token) ||
+	if (!reader_skip(&r, 5) || !read_id(&r, &id, &id_n) || !read_id(&r, &other, &other_n) ||
+		!read_varint(&r, &token) || token > r.n || !reader_skip(&r, (size_t)token) ||
 		!read_varint(&r, &length) || length > r.n || length < 4 + SAMPLE_OCTETS)
 		return QUIC_INITIAL_BAD;
 	*used = (size_t)(r.at - packet) + (size_t)length;
@@ -348,7 +335,7 @@ quic_frames_read(const uint8_t *frames, size_t n, quic_piece_fn *piece, void *co
 		uint8_t type = r.at[0];
 		uint64_t offset, length;
 
-		skip(&r, 1);
+		reader_skip(&r, 1);
 		switch (type) {
 		case FRAME_PADDING:
 		case FRAME_PING:
@@ -362,7 +349,7 @@ quic_frames_read(const uint8_t *frames, size_t n, quic_piece_fn *piece, void *co
 			if (!read_varint(&r, &offset) || !read_varint(&r, &length) || length > r.n)
 				return false;
 			piece(context, offset, r.at, (size_t)length);
-			skip(&r, (size_t)length);
+			reader_skip(&r, (size_t)length);
 			break;
 		default:
 			return true;

@@ -1,5 +1,7 @@
 #include "packet/tls_hello.h"
 
+#include "packet/reader.h"
+
 #define CLIENT_HELLO 1u
 #define HANDSHAKE 22u
 #define RECORD_HEADER 5u
@@ -7,34 +9,11 @@
 #define EXTENSION_SERVER_NAME 0u
 #define NAME_TYPE_HOST 0u
 
-// What is left to be read. `whole`: nothing comes behind `n`.
-struct reader {
-	const uint8_t *at;
-	size_t n;
-	bool whole;
-};
-
-static unsigned
-octets2(const uint8_t *at)
-{
-	return (unsigned)at[0] << 8 | at[1];
-}
-
-// What to say of something that does not fit what is left.
+// What to say of something that does not fit what is left. `whole`: nothing comes behind that.
 static enum tls_hello
-short_of(const struct reader *r)
+short_of(bool whole)
 {
-	return r->whole ? TLS_HELLO_NOT : TLS_HELLO_MORE;
-}
-
-static bool
-skip(struct reader *r, size_t n)
-{
-	if (r->n < n)
-		return false;
-	r->at += n;
-	r->n -= n;
-	return true;
+	return whole ? TLS_HELLO_NOT : TLS_HELLO_MORE;
 }
 
 // A vector with a length of one or two octets in front.
@@ -43,7 +22,7 @@ skip_vector(struct reader *r, size_t width)
 {
 	if (r->n < width)
 		return false;
-	return skip(r, width + (width == 1 ? r->at[0] : octets2(r->at)));
+	return reader_skip(r, width + (width == 1 ? r->at[0] : octets2(r->at)));
 }
 
 // RFC 6066 3: server_name_list; there is one entry for each type, and one type.
@@ -57,28 +36,29 @@ read_server_name(const uint8_t *list, size_t n, struct domain_name *name)
 }
 
 static enum tls_hello
-read_extensions(struct reader *r, struct domain_name *name)
+read_extensions(struct reader *r, bool whole, struct domain_name *name)
 {
 	while (r->n != 0) {
 		unsigned type, length;
 
 		if (r->n < 4)
-			return short_of(r);
+			return short_of(whole);
 		type = octets2(r->at);
 		length = octets2(r->at + 2);
 		if (r->n - 4 < length)
-			return short_of(r);
+			return short_of(whole);
 		if (type == EXTENSION_SERVER_NAME)
 			return read_server_name(r->at + 4, length, name);
-		skip(r, 4 + length);
+		reader_skip(r, 4 + length);
 	}
-	return r->whole ? TLS_HELLO_NAMELESS : TLS_HELLO_MORE;
+	return whole ? TLS_HELLO_NAMELESS : TLS_HELLO_MORE;
 }
 
 enum tls_hello
 tls_hello_read(const uint8_t *message, size_t n, struct domain_name *name)
 {
-	struct reader r = {message, n, false};
+	struct reader r = {message, n};
+	bool whole = false;
 	size_t length;
 
 	if (n != 0 && message[0] != CLIENT_HELLO)
@@ -86,23 +66,26 @@ tls_hello_read(const uint8_t *message, size_t n, struct domain_name *name)
 	if (n < 4)
 		return TLS_HELLO_MORE;
 	length = (size_t)message[1] << 16 | octets2(message + 2);
-	skip(&r, 4);
-	if (length <= r.n)
-		r = (struct reader){r.at, length, true};
+	reader_skip(&r, 4);
+	if (length <= r.n) {
+		r.n = length;
+		whole = true;
+	}
 	// legacy_version 3.x, random, legacy_session_id, cipher_suites, legacy_compression_methods
 	if (r.n != 0 && r.at[0] != 3)
 		return TLS_HELLO_NOT;
-	if (!skip(&r, 2 + 32) || !skip_vector(&r, 1) || !skip_vector(&r, 2) || !skip_vector(&r, 1))
-		return short_of(&r);
-	if (r.n == 0 && r.whole) // RFC 5246 7.4.1.2: there may be no extensions
+	if (!reader_skip(&r, 2 + 32) || !skip_vector(&r, 1) || !skip_vector(&r, 2) ||
+		!skip_vector(&r, 1))
+		return short_of(whole);
+	if (r.n == 0 && whole) // RFC 5246 7.4.1.2: there may be no extensions
 		return TLS_HELLO_NAMELESS;
 	if (r.n < 2)
-		return short_of(&r);
+		return short_of(whole);
 	length = octets2(r.at);
-	skip(&r, 2);
-	if (r.whole && length != r.n)
+	reader_skip(&r, 2);
+	if (whole && length != r.n)
 		return TLS_HELLO_NOT;
-	return read_extensions(&r, name);
+	return read_extensions(&r, whole, name);
 }
 
 enum tls_hello

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "packet/domain_name.h"
+#include "rules/domain_name.h"
 
 // What is read of a ClientHello, its records' headers included. A longer one may have its name in front.
 #define TLS_HELLO_MAX 4096u

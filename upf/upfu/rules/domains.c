@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/domain_name.h"
+
 #define LABELS_MAX 128u // of a name of 253 octets
-#define NAME_MAX_OCTETS 253u
 
 struct domains {
 	uint32_t n;
@@ -40,14 +41,13 @@ is_valid(const struct upf_domain *domain, const char *text, uint32_t text_len)
 
 	if ((domain->flags & ~(by | what)) != 0 || (domain->flags & by) == 0 ||
 		(domain->flags & what) == 0 || domain->text_len == 0 ||
-		domain->text_len > NAME_MAX_OCTETS || domain->text_first > text_len ||
+		domain->text_len > DOMAIN_NAME_MAX || domain->text_first > text_len ||
 		domain->text_len > text_len - domain->text_first)
 		return false;
 	for (unsigned i = 0; i < domain->text_len; i++) {
 		char c = text[domain->text_first + i];
 
-		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-			    c == '.'))
+		if (!domain_name_has((uint8_t)c) && c != '.')
 			return false;
 	}
 	return true;
@@ -125,8 +125,8 @@ is_of(const struct part_applications *of, uint64_t application)
 	return false;
 }
 
-static unsigned
-add(uint64_t found[DOMAINS_FOUND], unsigned n, uint64_t application)
+unsigned
+domains_add(uint64_t found[DOMAINS_FOUND], unsigned n, uint64_t application)
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (found[i] == application)
@@ -170,7 +170,7 @@ domains_find(const struct domains *d, const uint8_t *name, size_t n, uint8_t by,
 				domain->text_len == n - at &&
 				memcmp(d->text + domain->text_first, name + at, n - at) == 0 &&
 				is_of(of, domain->application))
-				so_far = add(found, so_far, domain->application);
+				so_far = domains_add(found, so_far, domain->application);
 		}
 	}
 	return so_far;

@@ -29,6 +29,9 @@ struct part_applications {
 int domains_compile(const struct upf_domains *record, struct domains **to);
 void domains_free(struct domains *domains);
 
+// Adds an application where it is not among those found, and there is room. Returns how many there are.
+unsigned domains_add(uint64_t found[DOMAINS_FOUND], unsigned n, uint64_t application);
+
 // The applications in `of` that this name is of, by UPF_DOMAIN_DNS or UPF_DOMAIN_TLS. Returns how many.
 unsigned domains_find(const struct domains *domains, const uint8_t *name, size_t n, uint8_t by,
 	const struct part_applications *of, uint64_t found[DOMAINS_FOUND]);

@@ -16,6 +16,13 @@ struct domain_name {
 	uint8_t text[DOMAIN_NAME_MAX];
 };
 
+// Whether a label may have it, in lower case.
+static inline bool
+domain_name_has(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
 // False: it is too long, or of other octets. The name is not begun anew.
 static inline bool
 domain_name_add_label(struct domain_name *name, const uint8_t *label, size_t n)
@@ -32,7 +39,7 @@ domain_name_add_label(struct domain_name *name, const uint8_t *label, size_t n)
 
 		if (c >= 'A' && c <= 'Z')
 			c = (uint8_t)(c - 'A' + 'a');
-		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+		if (!domain_name_has(c))
 			return false;
 		*to++ = c;
 	}
