@@ -52,10 +52,10 @@ libraries() {
 	done | sort -u | paste -sd , | sed 's/,/, /g'
 }
 
-# licences <folder>: of what is linked into the programs.
+# licences <folder>: of what of others is linked into the programs.
 licences() {
 	local program path release folder file
-	for program in upf-c upfctl; do go version -m "$programs/$program"; done | awk '$1 == "dep" {print $2, $3}' | sort -u |
+	for program in upf-c upfctl; do go version -m "$programs/$program"; done | awk '$1 == "dep" && $2 !~ /^core5g\.dev\// {print $2, $3}' | sort -u |
 		while read -r path release; do
 			folder=$(go list -m -f '{{.Dir}}' "$path")
 			for file in "$folder"/{LICENSE,LICENCE,COPYING,NOTICE}*; do

@@ -50,6 +50,7 @@ func main() {
 		{needed: true, Step: runner.Step{Name: "network functions", Command: []string{"make", "nf"}, Why: "free5GC's modules, once: 2-3 minutes on 2 cores"}},
 		{needed: true, Step: runner.Step{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}}},
 		{needed: true, Step: runner.Step{Name: "container images", Command: []string{"make", "images"}}},
+		{Step: runner.Step{Name: "the UPF's Debian package", Command: []string{"make", "package"}}},
 		{tests: true, Step: runner.Step{Name: "images built twice", Command: []string{"make", "reproducible", "IMAGES=smf upf-u"}, Why: "free5GC's, and C: the same to the octet; of ours in Go the small release says so"}},
 		{tests: true, Step: runner.Step{Name: "a small release, twice", Command: []string{"make", "release-check"}, Why: "three images for both architectures, chart, plug-in and sums, and tests of these files alone"}},
 		{tests: true, Step: runner.Step{Name: "API server and binaries together", Command: []string{"make", "integration"}, Why: "operator against a real API server; upf-c with upf-u; network functions with each other"}},
