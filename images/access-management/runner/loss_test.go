@@ -150,6 +150,51 @@ func TestAnNGSetupWaitsForSMFs(t *testing.T) {
 	u := h.runner.ues[record.Key(supi)]
 	u.state.Record.Sessions = []record.Session{{ID: 1, DNN: "internet", SMF: "http://smf", Context: "smf/1", Up: true}}
 	n.manual = true
+	n.term.Received(gnbAt, setupOf(t))
+	n.settle()
+	done := func() bool {
+		return slices.ContainsFunc(n.noted, func(l string) bool { return strings.HasPrefix(l, "done ") })
+	}
+	if !slices.Contains(n.noted, "AskSession") || done() {
+		t.Errorf("it is done before the SMF has answered: %q", n.noted)
+	}
+	if n.reply(); !done() || n.kept().N2 != nil {
+		t.Errorf("it is not done with: %q", n.noted)
+	}
+}
+
+// A UE may be lost before its shard comes to the NG Setup: the news of the association's end finds the gNB back at another one, without its UEs. What its SMF
+// is asked then, the answer to the gNB waits for all the same.
+func TestAnNGSetupWaitsForWhatTheNewsHasBegun(t *testing.T) {
+	const again = gnbAt + 1
+	n, h := withSession(t)
+	back := *n.nodes[gnbAt]
+	back.Association = again
+	n.manual = true
+	n.gone[gnbAt], n.nodes[again] = true, &back // another shard has taken the NG Setup, and its terminator says so
+	delete(n.nodes, gnbAt)
+	h.do(func() { h.runner.TerminatorHeard(termName) })
+	n.settle()
+	if noted := n.takeNoted(); !slices.Contains(noted, "AskSession") {
+		t.Fatalf("the SMF is not asked: %q", noted)
+	}
+	n.term.Opened(again, 5, "gnb")
+	n.term.Received(again, setupOf(t))
+	n.settle()
+	done := func() bool {
+		return slices.ContainsFunc(n.noted, func(l string) bool { return strings.HasPrefix(l, "done ") })
+	}
+	if done() {
+		t.Errorf("it is done before the SMF has answered: %q", n.noted)
+	}
+	if n.reply(); !done() || n.kept().N2 != nil {
+		t.Errorf("it is not done with: %q", n.noted)
+	}
+}
+
+// setupOf the gNB that does not say that it has kept its UEs.
+func setupOf(t *testing.T) []byte {
+	t.Helper()
 	plmn, err := n2.MakePLMN("208", "93")
 	if err != nil {
 		t.Fatal(err)
@@ -161,17 +206,7 @@ func TestAnNGSetupWaitsForSMFs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.term.Received(gnbAt, b)
-	n.settle()
-	done := func() bool {
-		return slices.ContainsFunc(n.noted, func(l string) bool { return strings.HasPrefix(l, "done ") })
-	}
-	if !slices.Contains(n.noted, "AskSession") || done() {
-		t.Errorf("it is done before the SMF has answered: %q", n.noted)
-	}
-	if n.reply(); !done() || n.kept().N2 != nil {
-		t.Errorf("it is not done with: %q", n.noted)
-	}
+	return b
 }
 
 // withSession is a UE that has a PDU session with a user plane, as the store has it.
@@ -190,17 +225,7 @@ func withSession(t *testing.T) (*network, *holder) {
 // comes when a holder has died anywhere in between has the UE where it would have been.
 func TestAUEThatComesBackAtOnce(t *testing.T) {
 	const again = gnbAt + 1
-	plmn, err := n2.MakePLMN("208", "93")
-	if err != nil {
-		t.Fatal(err)
-	}
-	setup, err := n2.Write(&n2.NGSetupRequest{
-		Node: n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}, Name: "roof", DRX: n2.DRX128,
-		TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	setup := setupOf(t)
 	story := func(t *testing.T, dies int) (steps int, noted []string) {
 		n, h := withSession(t)
 		other := n.hold(2)

@@ -55,7 +55,7 @@ func (r *Runner) walk(group string, events func(*record.UE) []procedure.Event, d
 	r.walkUntil(nil, group, events, done)
 }
 
-// walkUntil is walk, and what was asked for UEs is waited for by s.
+// walkUntil is walk, and what is asked for UEs, by whomever, is waited for by s.
 func (r *Runner) walkUntil(s *settling, group string, events func(*record.UE) []procedure.Event, done func()) {
 	s.more()
 	w := &walk{r: r, group: group, events: events, settling: s, done: func() {
@@ -132,6 +132,7 @@ func (w *walk) visit(key string) {
 			events = w.events(u.state.Record)
 		}
 		if len(events) == 0 { // or it cannot be read, or there is none any more
+			w.settles(u) // what is asked for it another walk may have begun, from the same news
 			u.pack()
 			w.left()
 			return
@@ -140,14 +141,19 @@ func (w *walk) visit(key string) {
 			u.queue = append(u.queue, queued{Event: e})
 		}
 		u.watchers = append(u.watchers, func(error) {
-			if s := w.settling; s != nil && u.asked > 0 && !u.dead {
-				s.more()
-				u.undone = append(u.undone, s.less)
-			}
+			w.settles(u)
 			w.left()
 		})
 		w.r.pump(u)
 	})
+}
+
+// settles when what is asked for a UE is answered, too.
+func (w *walk) settles(u *ue) {
+	if s := w.settling; s != nil && u.asked > 0 && !u.dead {
+		s.more()
+		u.undone = append(u.undone, s.less)
+	}
 }
 
 func (w *walk) left() {
