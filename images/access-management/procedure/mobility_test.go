@@ -124,6 +124,8 @@ func TestHandover(t *testing.T) {
 			act{name: "gNB 1: UE Context Release Complete", event: func(tr *teller) Event {
 				return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}
 			}})},
+		{name: "an SMF has not heard that the UE has arrived: it is told again", from: twoSessions, acts: on(moved, arrived, updated, smf("SMF: not reached", 2, SessionAnswer{Outcome: Unsent}),
+			unheard, smf("SMF: updated", 2, SessionAnswer{Outcome: Done}))},
 		{name: "an SMF does not prepare: the other session goes", from: twoSessions, acts: []act{
 			required, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 403, N2: []byte{9}, N2Type: handRefused}), preparing(2),
 			fromGNB2("gNB 2: Handover Request Acknowledge", 40, func(*teller) n2.Message {

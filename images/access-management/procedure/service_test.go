@@ -28,7 +28,14 @@ var (
 	contextUp  = gnbSays("gNB: Initial Context Setup Response", func(*teller) n2.Message {
 		return &n2.InitialContextSetupResponse{Sessions: []n2.Session{{ID: 1, Transfer: []byte{9}}}}
 	})
-	unheard = act{name: "2 s later", later: unheardTime, event: func(*teller) Event { return Due{Name: dueUnheard} }}
+	notReached = smf("SMF: not reached", 1, SessionAnswer{Outcome: Unsent})
+	unheard    = act{name: "2 s later", later: unheardTime, event: func(*teller) Event { return Due{Name: dueUnheard} }}
+
+	modified = func(transfer byte) act {
+		return gnbSays("gNB: PDU Session Resource Modify Response", func(*teller) n2.Message {
+			return &n2.PDUSessionResourceModifyResponse{Sessions: []n2.Session{{ID: 1, Transfer: []byte{transfer}}}}
+		})
+	}
 
 	serves = first("UE: Service Request, data", gnb1, 3, 1, serviceRequest(n1.ServiceData, n1.Of(1), n1.Of(1)))
 	comes  = first("UE: Service Request, paged", gnb1, 3, 1, serviceRequest(n1.ServiceMobileTerminated, n1.Of(1), 0))
@@ -321,9 +328,7 @@ func TestTransfer(t *testing.T) {
 		}},
 		{name: "to a UE that is connected", from: withSession, acts: []act{
 			happens("SMF: modification", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xcb}, N2: []byte{5}, N2Type: modifyRequest}),
-			gnbSays("gNB: PDU Session Resource Modify Response", func(*teller) n2.Message {
-				return &n2.PDUSessionResourceModifyResponse{Sessions: []n2.Session{{ID: 1, Transfer: []byte{6}}}}
-			}), updated,
+			modified(6), updated,
 			happens("SMF: release", Transfer{From: 9, Session: 1, N1: []byte{0x2e, 1, 0, 0xd3}, N2: []byte{7}, N2Type: releaseRequest}),
 			happens("SMF: the context is no more", SessionEnded{Session: 1, Context: "http://smf-1/sm-contexts/1"}),
 		}},
@@ -336,6 +341,25 @@ func TestTransfer(t *testing.T) {
 		{name: "the UE is idle again before the SMF has heard: it hears that alone", from: idleUE, acts: []act{
 			packets, comes, toSetUp, contextUp, smf("SMF: not reached", 1, SessionAnswer{Outcome: Unsent}), gnbReleases, released, updated, unheard,
 		}},
+		{name: "the SMF has not heard what the gNB has answered when it answers something else: it hears both, in their order", from: withSession, acts: []act{
+			modified(6), notReached, modified(7), updated, updated,
+		}},
+		{name: "likewise where the second answer waits for the first, and for two seconds", from: withSession, acts: []act{
+			modified(6), modified(7), notReached, modified(8), notReached, unheard, updated, updated, updated,
+		}},
+		{name: "likewise, but what the UE says does not wait", from: withSession, acts: []act{modified(6), notReached, says("UE: UL NAS Transport", protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xc9}, SessionID: 1})), updated, unheard, updated}},
+		{name: "likewise, and the gNB lets go of the session: the SMF hears that alone", from: withSession, acts: []act{
+			modified(6), modified(7), notReached, gnbSays("gNB: PDU Session Resource Notify", func(*teller) n2.Message {
+				return &n2.PDUSessionResourceNotify{Released: []n2.Session{{ID: 1, Transfer: []byte{4}}}}
+			}), updated, unheard,
+		}},
+		{name: "what it never hears is told for so long alone", from: withSession, acts: func() []act {
+			acts := []act{modified(6), modified(7)}
+			for range mostUnheard {
+				acts = append(acts, notReached, unheard)
+			}
+			return append(acts, notReached, updated)
+		}()},
 		{name: "for a session that is not there", from: withSession, acts: []act{happens("SMF: accept", accept(9))}},
 		{name: "while the UE is being released: it waits", from: withSession, acts: []act{gnbReleases, packets, released, packets}},
 		{name: "of a UE that is not there", acts: []act{packets}},

@@ -69,12 +69,30 @@ const (
 // mostAsked bounds what waits for an SMF, of one session.
 const mostAsked = 8
 
-// askSMF of a session, when nothing that was asked before is open; false: too much waits.
+// askSMF of a session, when nothing that was asked before is open; false: too much waits. What an SMF has not heard it hears before what is said of the
+// session's resources later, unless that takes its meaning from it.
 func (t *turn) askSMF(a AskSession) bool {
 	id := a.Session.ID
-	if a.purpose != forUE { // it is newer
+	unheard := t.live.unheard[id]
+	switch {
+	case a.purpose == forUE || len(unheard) == 0:
+	case supersedes(a):
 		delete(t.live.unheard, id)
+	case reports(a) && len(unheard) >= mostAsked:
+		return false
+	case reports(a):
+		t.live.unheard[id] = append(slices.Clip(unheard), a)
+		t.tellUnheardOf(id)
+		return true
+	default:
+		t.tellUnheardOf(id)
 	}
+	return t.line(a)
+}
+
+// line up what an SMF is asked of a session.
+func (t *turn) line(a AskSession) bool {
+	id := a.Session.ID
 	list := t.live.sessions[id]
 	if len(list) >= mostAsked {
 		return false
@@ -187,6 +205,8 @@ func (t *turn) sessionDone(asked AskSession, e SessionAnswer) {
 	case forAccess:
 		t.deliver(id, e.N1, e.N2, e.N2Type)
 		t.notHeard(s, asked, e)
+	case forCompleted:
+		t.notHeard(s, asked, e)
 	case forActivation:
 		t.activated(id, e)
 	case forIdle:
@@ -246,19 +266,43 @@ func (t *turn) tellSilent() {
 	}
 }
 
-// notHeard: nobody knows whether the SMF has heard what the access network has said of a session. It is told again, unless there is something newer by then: of a
-// tunnel that it never hears of it keeps the session's packets back.
+// reports say what an access network has said, or what the AMF says of the one that has the UE now.
+func reports(a AskSession) bool { return a.purpose == forAccess || a.purpose == forCompleted }
+
+// supersedes what access networks have said of a session's resources before: it has others now, or none.
+func supersedes(a AskSession) bool {
+	switch a.purpose {
+	case forUE, forPreparing, forPrepared, forCancelled:
+		return false
+	case forAccess:
+		return a.N2Type == setupDone || a.N2Type == setupFailed || a.N2Type == releaseDone || a.N2Type == notifyReleased
+	}
+	return true
+}
+
+// notHeard: nobody knows whether the SMF has heard what the access network has said of a session. It is told again, and before what was said later, unless that
+// supersedes it: of a tunnel that it never hears of it keeps the session's packets back, and of a flow that was not taken it sends packets there.
 func (t *turn) notHeard(s *record.Session, asked AskSession, e SessionAnswer) {
 	if s == nil || t.s.N2 == nil || asked.attempts >= mostUnheard || e.Outcome != Unknown && e.Outcome != Unsent {
 		return
 	}
-	if slices.ContainsFunc(t.live.sessions[s.ID], func(a AskSession) bool { return a.purpose != forUE }) {
-		return
+	asked.attempts++
+	again, waits := []AskSession{asked}, []AskSession(nil)
+	for _, a := range t.live.sessions[s.ID] {
+		switch {
+		case supersedes(a):
+			return
+		case reports(a):
+			again = append(again, a)
+		default:
+			waits = append(waits, a)
+		}
 	}
+	t.live.waits(s.ID, waits)
 	if t.live.unheard == nil {
-		t.live.unheard = map[uint8]AskSession{}
+		t.live.unheard = map[uint8][]AskSession{}
 	}
-	t.live.unheard[s.ID] = asked
+	t.live.unheard[s.ID] = append(again, t.live.unheard[s.ID]...)
 	t.due(dueUnheard, unheardTime)
 }
 
@@ -268,12 +312,21 @@ func (t *turn) tellUnheard() {
 	}
 }
 
-// tellUnheardOf a session, where there is something that was not heard.
+// tellUnheardOf a session, where there is something that was not heard, the oldest first.
 func (t *turn) tellUnheardOf(id uint8) {
-	a, is := t.live.unheard[id]
+	list := t.live.unheard[id]
 	delete(t.live.unheard, id)
-	if s := t.s.Session(id); is && s != nil && s.Context == a.Session.Context && t.s.N2 != nil {
-		t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N2: a.N2, N2Type: a.N2Type, purpose: forAccess, attempts: a.attempts + 1})
+	for n, a := range list {
+		s := t.s.Session(id)
+		if s == nil || s.Context != a.Session.Context || t.s.N2 == nil {
+			continue
+		}
+		again := AskSession{Operation: UpdateSession, Session: *s, Handover: a.Handover, N2: a.N2, N2Type: a.N2Type, purpose: a.purpose, attempts: a.attempts}
+		if !t.line(again) {
+			t.live.unheard[id] = list[n:]
+			t.due(dueUnheard, unheardTime)
+			return
+		}
 	}
 }
 

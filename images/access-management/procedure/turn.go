@@ -47,9 +47,9 @@ type live struct {
 	asked, awaited Number
 	// sessions are what SMFs are asked, by PDU session: the first was asked, the others wait for its answer.
 	sessions map[uint8][]AskSession
-	// unheard is what an access network has said and an SMF has not heard, by PDU session. In memory alone: an SMF that never hears of a tunnel has it released,
-	// and sets up another.
-	unheard map[uint8]AskSession
+	// unheard is what an access network has said and an SMF has not heard, by PDU session, the oldest first. In memory alone: an SMF that never hears of a tunnel has
+	// it released, and sets up another.
+	unheard map[uint8][]AskSession
 	// gathered are what SMFs gave for the access network in the procedure.
 	gathered []gathered
 	// challenge is an authentication under way.
