@@ -171,6 +171,7 @@ func (t *turn) idle() { t.idleAs(0) }
 func (t *turn) idleAs(word uint8) {
 	t.change(func(s *record.Session) { s.Phase, s.Downlink, s.Handover = record.Idle, record.Tunnel{}, nil })
 	t.s.Offered, t.s.Silent = false, false // it is told when it is back
+	t.otherAccess()
 	t.due(dueHandover, 0)
 	if word == pathBroken {
 		t.due(dueLetGo, letGoRest) // whatever becomes of the unit
@@ -197,6 +198,7 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 	t.due(duePaging, 0)
 	t.due(dueLetGo, 0)
 	t.s.ToldAccess = 0
+	t.otherAccess()
 	t.change(func(s *record.Session) {
 		s.Phase, s.Downlink, s.Handover = record.Active, response.Downlink.Tunnel, nil
 		lose(s, failed)

@@ -175,10 +175,17 @@ type AskTransfer struct {
 	FiveQI, Priority uint8
 	// SkipIdle: the UE is not to be woken for it.
 	SkipIdle bool
-	// Unawaited: it is told by the way, and what becomes of it changes nothing.
+	// Unawaited: it is told by the way, and what becomes of it changes nothing. Where it tells of flows, these, and 0 for the AMBR, come back as AccessTold.
 	Unawaited bool
+	Tells     []byte
 	// Ref is what Unreachable comes back for.
 	Ref string
+}
+
+// Told says whether the answer is that the AMF has taken what it was told of flows by the way, or never will.
+func (a AskTransfer) Told(answer Event) bool {
+	x, ok := answer.(Transferred)
+	return ok && a.Unawaited && len(a.Tells) > 0 && (x.Outcome == Done || x.Outcome == Refused && !x.Later)
 }
 
 // AskStatus tells the AMF that the SM context has ended (TS 29.502 5.2.2.5).

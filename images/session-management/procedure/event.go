@@ -114,6 +114,9 @@ type Measured struct {
 // AddressTaken: what the event has given the session is another session's, and nothing of that was kept.
 type AddressTaken struct{ Event Event }
 
+// AccessTold: the AMF has taken what the access network is told by the way of flows, 0 among them for the AMBR.
+type AccessTold struct{ QFIs []byte }
+
 // PolicyUnsure: the PCF may have decided what a holder that died has not kept.
 type PolicyUnsure struct{}
 
@@ -309,6 +312,7 @@ func (Notified) event()            {}
 func (UnitDrains) event()          {}
 func (PathFailed) event()          {}
 func (AddressTaken) event()        {}
+func (AccessTold) event()          {}
 func (PolicyUnsure) event()        {}
 
 // From is who waits for the answer to an event, 0 for nobody.

@@ -163,6 +163,8 @@ func (t *turn) atRest(e Event) {
 		t.subscriptionChanged()
 	case Unreachable:
 		t.unreachable()
+	case AccessTold:
+		t.accessTold(e.QFIs)
 	case Due:
 		t.timer(e.Name)
 	case UnitRestarted:
@@ -317,12 +319,13 @@ const (
 	dueCharge   = "charge"
 	duePolicy   = "policy"
 	dueLetGo    = "let_go"
+	dueUntold   = "untold"
 
 	dueSubscription = "subscription"
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind, dueWay, dueCharge, duePolicy, dueLetGo, dueSubscription}
+var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind, dueWay, dueCharge, duePolicy, dueLetGo, dueUntold, dueSubscription}
 
 func (t *turn) timer(name string) {
 	t.due(name, 0)
@@ -347,6 +350,8 @@ func (t *turn) timer(name string) {
 		t.policyTime()
 	case dueLetGo:
 		t.letGo()
+	case dueUntold:
+		t.tellUntold()
 	case dueSubscription:
 		t.subscriptionTime()
 	}

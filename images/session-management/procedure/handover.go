@@ -283,6 +283,7 @@ func (t *turn) handed(u Unit) {
 		t.s.Handover.Arrived = false
 	default:
 		if how == handCompleted {
+			t.otherAccess()
 			t.tellAccessAgain(t.arrived(t.s.Handover.Taken))
 		}
 		t.catchUp()

@@ -305,6 +305,9 @@ func (t *turn) tellAccessAgain(taken []byte) {
 		}
 	}
 	for _, qfi := range taken {
+		if qfi == theAMBR {
+			continue
+		}
 		again := slices.ContainsFunc(r.Flows, func(f n2.QoSFlow) bool { return f.QFI == qfi })
 		if n := indexOf(s.Flows, qfi); !again && (n < 0 || s.Flows[n].Refused) {
 			r.Released = append(r.Released, n2.FlowCause{QFI: qfi, Cause: ngapcause.ReleasedBy5GC})
@@ -314,10 +317,56 @@ func (t *turn) tellAccessAgain(taken []byte) {
 		return
 	}
 	if b, err := r.Encode(); err == nil {
-		t.transfer(AskTransfer{N2: b, N2Type: n2.InfoModifyRequest, SkipIdle: true, Unawaited: true})
+		tells := tellsOf(r)
+		for _, qfi := range tells {
+			s.Untold = with(s.Untold, qfi)
+		}
+		t.due(dueUntold, untoldTime)
+		t.transfer(AskTransfer{N2: b, N2Type: n2.InfoModifyRequest, SkipIdle: true, Unawaited: true, Tells: tells})
 		if s.Wanted == nil { // else it is the answer to that
 			s.ToldAccess = t.in.Now.UnixMilli()
 		}
+	}
+}
+
+// tellsOf are the QFIs of what a request says, 0 for the AMBR.
+func tellsOf(r *n2.ModifyRequest) []byte {
+	qfis := qfisOf(r.Released)
+	for _, f := range r.Flows {
+		qfis = append(qfis, f.QFI)
+	}
+	if r.AMBR != nil {
+		qfis = append(qfis, theAMBR)
+	}
+	return qfis
+}
+
+// untoldTime is what the AMF has to take what an access network is told by the way, before that is told again.
+const untoldTime = 5 * time.Second
+
+// accessTold: the AMF has taken it.
+func (t *turn) accessTold(qfis []byte) {
+	was := len(t.s.Untold)
+	t.s.Untold = slices.DeleteFunc(t.s.Untold, func(qfi byte) bool { return slices.Contains(qfis, qfi) })
+	if was > 0 && len(t.s.Untold) == 0 {
+		t.otherAccess()
+	}
+}
+
+// otherAccess: what the access network of before was not told concerns nobody any more.
+func (t *turn) otherAccess() {
+	if t.s.Untold != nil {
+		t.s.Untold = nil
+		t.due(dueUntold, 0)
+	}
+}
+
+// tellUntold: the AMF was not reached, or who told it has died. The access network is told what holds now of that.
+func (t *turn) tellUntold() {
+	qfis := t.s.Untold
+	t.s.Untold = nil
+	if t.s.Phase == record.Active && len(qfis) > 0 {
+		t.tellAccessAgain(qfis)
 	}
 }
 

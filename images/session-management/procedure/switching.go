@@ -113,6 +113,7 @@ func (t *turn) switchedTo(taken []byte) {
 		return
 	}
 	t.reply(Updated{Connection: Activated, N2: b, N2Type: n2.InfoPathSwitchAcknowledge})
+	t.otherAccess()
 	t.tellAccessAgain(t.arrived(taken))
 	t.catchUp()
 }

@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -143,6 +144,11 @@ func TestHandover(t *testing.T) {
 	relays := act{name: "the unit has chosen", event: relaying()}
 	late := act{name: "the time is over", event: Due{Name: dueHandover}, later: prepareTime}
 	end := update1("the UE releases it", Update{N1: releaseRequest(9)})
+	keepsGame := slices.Clip([]act{
+		changedTo("the Slice", gameForAll), unitDone, commanded, required(false), modified(t, n2.FlowCause{QFI: 3, Cause: ngapcause.RadioResourcesNotAvailable}),
+		update1("the UE has the rule", Update{N1: complete(0)}), unitDone, ready(nil, 1, 2, 3), unitDone, completed, unitDone,
+	})
+	untold := act{name: "5 s later", event: Due{Name: dueUntold}, later: untoldTime}
 	tell(t, "handover", []story{
 		{name: "nothing is forwarded: packets wait in the unit from the target's answer to the UE's arrival", from: active, acts: []act{required(false), plain, unitDone, completed, unitDone, late, end}},
 		{name: "the source reaches the target: packets go to the source until the UE has arrived, and an End Marker behind them", from: active, acts: []act{required(true), ready(&forward, 1, 2), completed, unitDone, late}},
@@ -170,6 +176,9 @@ func TestHandover(t *testing.T) {
 			changedTo("the Slice", gameForAll), unitDone, commanded, required(false), modified(t, n2.FlowCause{QFI: 3, Cause: ngapcause.RadioResourcesNotAvailable}), update1("the UE has the rule", Update{N1: complete(0)}), unitDone,
 			ready(nil, 1, 2, 3), unitDone, completed, unitDone, completed,
 		}},
+		{name: "the AMF does not take what the target is to let go of: it is told again, until it has", from: active, acts: append(keepsGame,
+			untold, untold, act{name: "the AMF has taken it", event: AccessTold{QFIs: []byte{3}}})},
+		{name: "likewise, and the target has let go of the session", from: active, acts: append(keepsGame, update1("AN release", Update{Connection: Deactivated}), unitDone, untold)},
 		{name: "arrived, of no handover", from: active, acts: []act{completed, plain}},
 		{name: "of a session without user plane", from: idleUE, acts: []act{required(false)}},
 		{name: "a transfer that cannot be read, and one that is not a handover's", from: active, acts: []act{

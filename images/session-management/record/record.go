@@ -122,6 +122,8 @@ type Session struct {
 	// ToldAccess is when the access network was last told what flows it has, its answer being nobody's; Unix time in ms, 0: long ago. Negative: it has
 	// answered that, then.
 	ToldAccess int64 `cbor:"53,keyasint,omitempty"`
+	// Untold are QFIs of what the access network is told by the way, 0 for the AMBR, while nobody knows whether the AMF has taken that.
+	Untold []byte `cbor:"65,keyasint,omitempty"`
 	// Rules are the flows that the PCF has made, or the UE has asked for, and that the Slice does not have.
 	Rules []Rule `cbor:"36,keyasint,omitempty"`
 	// Control is what there is to say to the PCF, beside the association's URI in Policy; nil: nothing.
@@ -148,7 +150,7 @@ const MostRoutes = 16
 func (s *Session) Clone() *Session {
 	c := *s
 	c.Flows, c.History, c.Subscribed = slices.Clone(s.Flows), slices.Clone(s.History), slices.Clone(s.Subscribed)
-	c.Doubtful = slices.Clone(s.Doubtful)
+	c.Doubtful, c.Untold = slices.Clone(s.Doubtful), slices.Clone(s.Untold)
 	c.Procedure, c.Answered, c.Told = clone(s.Procedure), clone(s.Answered), clone(s.Told)
 	c.Command, c.Handover, c.Wanted = clone(s.Command), clone(s.Handover), clone(s.Wanted)
 	c.Branch, c.Left = clone(s.Branch), clone(s.Left)

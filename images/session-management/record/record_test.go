@@ -66,7 +66,7 @@ func full() *Session {
 	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Taken: []byte{3}, Buffering: true, Arrived: true, Prepared: true, Forwarded: []byte{1}}
 	s.Wanted = &Wanted{AMBR: s.AMBR, Flows: s.Flows, Gone: []byte{4}, Refused: []byte{3}, UE: true, Access: true, GivenBack: true}
 	s.Decided = Decided{AMBR: s.AMBR, FiveQI: 5, Priority: 3, MayPreempt: true, Preemptable: true, Ruled: true, Closed: 3, Charge: Charge{7, true, true}}
-	s.Behind, s.Silent, s.Doubtful, s.Rerouted, s.Offered, s.ToldAccess = true, true, []byte{0, 2}, true, true, 1_800_000_000_000
+	s.Behind, s.Silent, s.Doubtful, s.Rerouted, s.Offered, s.ToldAccess, s.Untold = true, true, []byte{0, 2}, true, true, 1_800_000_000_000, []byte{3}
 	for n := range uint8(HistoryLength) {
 		s.History = append(s.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})
 	}

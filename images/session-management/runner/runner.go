@@ -608,8 +608,12 @@ func (r *Runner) answered(s *session, asked uint64, e procedure.Event) {
 	r.pump(s)
 }
 
-// unheard: a unit that has not answered what no session waits for may have what it was to delete.
+// unheard: a unit that has not answered what no session waits for may have what it was to delete. What an AMF has taken by the way need not be said again.
 func (r *Runner) unheard(e procedure.Effect, answer procedure.Event) {
+	if told, is := e.(procedure.AskTransfer); is && told.Told(answer) {
+		r.DeliverTo(record.ParseRef(told.Ref), procedure.AccessTold{QFIs: told.Tells})
+		return
+	}
 	asked, is := e.(procedure.AskUnit)
 	if u, ok := answer.(procedure.Unit); is && ok && !r.stopped && u.Outcome != procedure.Done && u.Outcome != procedure.Refused {
 		r.leftoverAt(asked.Unit.NodeID)

@@ -75,6 +75,7 @@ var failed = []uint64{
 	349773, // a path switch was asked for twice, and of another way only the second answer told, which nobody heard
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 	360102, // that an access network was asked was not known to who took over, found another way, and asked again
+	361951, // what a target was told by the way to let go of was lost with an AMF that was not reached, and it kept that
 	358965, // what an access network answered was dropped when it was told of something newer, and with it that it had not taken a flow back
 }
 

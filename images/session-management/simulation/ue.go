@@ -326,7 +326,7 @@ func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
 	case u.there != nil && a.N1 == nil && a.N2Type == n2.InfoSetupRequest: // not while the UE moves (TS 29.518 6.1.7.3)
 		back(procedure.Transferred{Outcome: procedure.Refused, Cause: "TEMPORARY_REJECT_HANDOVER_ONGOING"})
 		return
-	case u.w.faults && u.w.Chance(100):
+	case u.w.faults && a.Unawaited && u.w.byTheWay.IntN(3) == 0, u.w.faults && u.w.Chance(100):
 		back(procedure.Transferred{Outcome: procedure.NotSent})
 		return
 	case u.w.faults && u.w.Chance(20) && a.N1 == nil && a.N2Type == n2.InfoSetupRequest:

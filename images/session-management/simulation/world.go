@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -55,10 +56,11 @@ type world struct {
 	real     bool
 	twice    bool // there is a second data network
 	met      map[[2]string]uint32
-	areas    *areas   // areas.go
-	overload overload // overload.go
-	pcf      *pcf     // nil: the Slice's rules hold
-	chf      *chf     // nil: nothing is charged
+	areas    *areas     // areas.go
+	overload overload   // overload.go
+	byTheWay *rand.Rand // whether the AMF is reached with what access networks are told by the way; of its own: other worlds go on as they did
+	pcf      *pcf       // nil: the Slice's rules hold
+	chf      *chf       // nil: nothing is charged
 
 	tokens  procedure.Token
 	waiting map[procedure.Token]waiting
@@ -69,6 +71,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true, records: map[string]*record.Session{},
 		numbered: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{}, met: map[[2]string]uint32{},
 	}
+	w.byTheWay = rand.New(rand.NewPCG(seed, 8))
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
 	w.real, w.twice = w.Chance(3), seed%4 == 3
 	w.newAreas(seed)
