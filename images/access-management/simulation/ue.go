@@ -344,7 +344,11 @@ func (u *ue) deregistered(why string) {
 func (u *ue) mayLose() bool {
 	s := u.w.udm.of(u.supi)
 	if s == nil || u.emergency { // nobody has subscribed to emergency services, which are there or not
-		return u.twin || u.excused || !u.w.forgotten.IsZero() || !u.w.without.IsZero()
+		may := u.twin || u.excused || !u.w.forgotten.IsZero() || !u.w.without.IsZero()
+		if may || s == nil || u.doing != "registration initial" {
+			return may
+		}
+		// The network may have registered it as it asks for, and the accept not have come.
 	}
 	return u.twin || u.excused || s.barred || !s.barredAt.IsZero() && u.w.Now.Sub(s.barredAt) < time.Minute || !u.w.forgotten.IsZero()
 }
