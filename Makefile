@@ -43,7 +43,7 @@ up:
 
 down:
 	@hack/cluster.sh down
-	@rm -f $(OUT)/loaded-images.json $(OUT)/report.json
+	@rm -f $(OUT)/loaded-images$(if $(CORE5G_INSTANCE),-$(CORE5G_INSTANCE)).json $(OUT)/report.json
 
 test:
 	@hack/cluster.sh preflight

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Takes the cluster down and looks for what it may have left: processes, mounts, links, network
 # namespaces and control groups. The embedded provider only; the others own their clusters. What belongs to a
-# cluster of another clone (CORE5G_INSTANCE) is not of this one.
+# cluster of another name (CORE5G_INSTANCE) is not of this one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 instance=${CORE5G_INSTANCE:-}
-[[ ! -f out/cluster/instance ]] || instance=$(<out/cluster/instance)
 own=core5g${instance:+-$instance}
 make down
 if [[ ${CORE5G_CLUSTER:-embedded} != embedded ]]; then
@@ -21,13 +20,18 @@ other_links() {
 	done < <(find /sys/fs/cgroup -maxdepth 2 -type d -name 'core5g*' 2>/dev/null) | sed 's/^c5g-$/c5g-host/' | sort -u
 }
 
+# others says whether a process is one of a cluster of another name.
+others() { grep -oE '/core5g(-[a-z0-9]+)?/' "/proc/$1/cgroup" 2>/dev/null | grep -qvxF "/$own/"; }
+
 # processes prints those of this clone's programs that still run; one that has ended and waits for its parent to
 # take note has no program any more. What else ran in the cluster's control groups keeps these from going.
 processes() {
 	local exe pid
 	while read -r exe; do
 		pid=${exe#/proc/}
-		ps -o pid=,ppid=,lstart=,args= -p "${pid%%/*}" || true
+		pid=${pid%%/*}
+		! others "$pid" || continue
+		ps -o pid=,ppid=,lstart=,args= -p "$pid" || true
 	done < <(find /proc -maxdepth 2 -name exe -lname "$PWD/out/*" 2>/dev/null)
 }
 

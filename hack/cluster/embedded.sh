@@ -4,10 +4,12 @@
 : "${repo:?}"
 
 embedded=$repo/out/bin/embedded
-state=$repo/out/cluster
 hugepages=${CORE5G_HUGEPAGES:-512}
 host_ip=${CORE5G_HOST_IP:-10.213.0.1}
 instance=${CORE5G_INSTANCE:-}
+# A clone has the usual cluster and named ones side by side. A name becomes part of a path, so it is looked at before anything else.
+[[ $instance =~ ^[a-z0-9]{0,11}$ ]] || say_and_fail "CORE5G_INSTANCE is \"$instance\"; it must be up to 11 lower-case letters and digits."
+state=$repo/out/cluster${instance:+-$instance}
 link=c5g-${instance:-host}
 infra_images=(pause cluster-dns)
 
@@ -65,8 +67,9 @@ preflight_hugepages() {
 }
 
 preflight_addresses() {
+	local other=${instance:+another}
 	if ip link show "$link" >/dev/null 2>&1 && [[ ! -e $state/pid ]]; then
-		say_and_fail "another embedded cluster runs on this machine (link $link is there); take it down in the clone where it was brought up, or with \`hack/cluster.sh down --force\`; or give this one a name with CORE5G_INSTANCE and addresses with CORE5G_HOST_IP."
+		say_and_fail "another embedded cluster runs on this machine (link $link is there); take it down in the clone where it was brought up, or with \`${instance:+CORE5G_INSTANCE=$instance }hack/cluster.sh down --force\`; or give this one ${other:-a} name with CORE5G_INSTANCE and addresses with CORE5G_HOST_IP."
 	fi
 	# A route that covers the node's address, other than the default route, belongs to something else.
 	local route

@@ -14,7 +14,7 @@ set -euo pipefail
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 out=$repo/out/onprem
 run=$out/run
-cluster=$repo/out/cluster
+cluster=$repo/out/cluster${CORE5G_INSTANCE:+-$CORE5G_INSTANCE}
 export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 node=core5g-onprem

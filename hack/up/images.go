@@ -28,7 +28,7 @@ func openLoaded(ctx context.Context, c *cluster.Cluster) (*loaded, error) {
 	if err := c.JSON(ctx, &system, "get", "namespace", "kube-system"); err != nil {
 		return nil, err
 	}
-	l := &loaded{path: "out/loaded-images.json"}
+	l := &loaded{path: loadedPath(os.Getenv("CORE5G_INSTANCE"))}
 	data, err := os.ReadFile(l.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -42,6 +42,14 @@ func openLoaded(ctx context.Context, c *cluster.Cluster) (*loaded, error) {
 		l.Cluster, l.Digests = system.Metadata.UID, map[string]string{}
 	}
 	return l, nil
+}
+
+// loadedPath is where the record of a cluster is: clusters of several names stand side by side (hack/README.md).
+func loadedPath(instance string) string {
+	if instance != "" {
+		instance = "-" + instance
+	}
+	return "out/loaded-images" + instance + ".json"
 }
 
 // changed returns the archives that the cluster does not hold in this form, and takes note of them.

@@ -56,6 +56,23 @@ func TestInstancesShareNothing(t *testing.T) {
 	}
 }
 
+// Who asks for a cluster that is up need not say where it is.
+func TestTheClusterThatIsUpKnowsItsAddress(t *testing.T) {
+	s := testSettings(t)
+	for file, text := range map[string]string{"host-ip": "10.9.8.1", "instance": "second"} {
+		if err := s.write([]byte(text), 0o644, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := newSettings(s.state, "", "", "10.213.0.1", "1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.server() != "https://10.9.8.2:6443" || again.link() != "c5g-second" {
+		t.Errorf("%s by %s, want those that it was brought up with", again.server(), again.link())
+	}
+}
+
 func TestPKI(t *testing.T) {
 	s := testSettings(t)
 	if err := s.writePKI(); err != nil {

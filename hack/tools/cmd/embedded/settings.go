@@ -70,6 +70,9 @@ func newSettings(state, bin, cniBin, hostIP, hugepages, instance string) (*setti
 	if s.instance = strings.TrimSpace(string(noted)); err != nil {
 		s.instance = instance
 	}
+	if noted, err := os.ReadFile(s.path("host-ip")); err == nil {
+		hostIP = strings.TrimSpace(string(noted))
+	}
 	if s.hostIP, err = netip.ParseAddr(hostIP); err != nil || !s.hostIP.Is4() {
 		return nil, fmt.Errorf("-host-ip %q: want an IPv4 address", hostIP)
 	}

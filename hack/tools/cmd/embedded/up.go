@@ -79,6 +79,7 @@ func (s *settings) bringUp(ctx context.Context, images []string) error {
 	for _, f := range []func() error{
 		func() error { return os.MkdirAll(s.path("log"), 0o755) },
 		func() error { return s.write([]byte(s.instance), 0o644, "instance") },
+		func() error { return s.write([]byte(s.hostIP.String()), 0o644, "host-ip") },
 		s.reserveHugepages, s.makeCgroups, s.writePKI, s.writeConfigurations,
 	} {
 		if err := f(); err != nil {
