@@ -6,13 +6,15 @@
 #   hack/cluster.sh status                 0 when it is up and well
 #   hack/cluster.sh kubeconfig             print the path of its kubeconfig
 #   hack/cluster.sh load-image FILE…       give it images: docker archives, out/images/*.tar
+#   hack/cluster.sh node off|cut|on NAME   kill all processes of a further node (CORE5G_NODES), pull its cables
+#                                          out, or have it up again; of the embedded cluster
 #   hack/cluster.sh prerequisites PART…    what core5g uses where a cluster has it: monitoring (Prometheus and
 #                                          its operator), certificates (cert-manager), policies (an enforcer
 #                                          of NetworkPolicies)
 #   hack/cluster.sh preflight              say in one sentence what this machine lacks, if anything
 #
 # CORE5G_CLUSTER chooses the provider:
-#   embedded   (default) a single node on this Linux machine, without Docker and without a registry
+#   embedded   (default) a node, or CORE5G_NODES, on this Linux machine, without Docker and without a registry
 #   kind       kind, where a Docker engine can pull its node image
 #   existing   the cluster of KUBECONFIG
 # What each can be told is in hack/README.md.
@@ -86,6 +88,11 @@ load-image)
 		[[ -f $archive ]] || say_and_fail "there is no image archive $archive; build it with out/bin/image first."
 	done
 	cluster_load_image "$@"
+	;;
+node)
+	(($# == 2)) || usage
+	[[ $provider == embedded ]] || say_and_fail "nodes die and come back in the embedded cluster alone (CORE5G_CLUSTER is $provider)."
+	cluster_node "$@"
 	;;
 prerequisites)
 	(($#)) || usage

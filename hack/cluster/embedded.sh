@@ -10,13 +10,14 @@ instance=${CORE5G_INSTANCE:-}
 # A clone has the usual cluster and named ones side by side. A name becomes part of a path, so it is looked at before anything else.
 [[ $instance =~ ^[a-z0-9]{0,11}$ ]] || say_and_fail "CORE5G_INSTANCE is \"$instance\"; it must be up to 11 lower-case letters and digits."
 state=$repo/out/cluster${instance:+-$instance}
+nodes=${CORE5G_NODES:-0}
 link=c5g-${instance:-host}
 infra_images=(pause cluster-dns)
 
 embedded() {
 	local verb=$1
 	shift
-	"$embedded" "$verb" -state "$state" -host-ip "$host_ip" -hugepages "$hugepages" -instance "$instance" "$@"
+	"$embedded" "$verb" -state "$state" -host-ip "$host_ip" -hugepages "$hugepages" -instance "$instance" -nodes "$nodes" "$@"
 }
 
 cluster_preflight() {
@@ -25,6 +26,7 @@ cluster_preflight() {
 	[[ $os == Linux ]] || say_and_fail "the embedded cluster needs Linux, and this is $os; use a Linux machine, or CORE5G_CLUSTER=kind."
 	((EUID == 0)) || say_and_fail "the embedded cluster makes namespaces and control groups, for which it must be root; run the same command with sudo."
 	[[ $hugepages =~ ^[0-9]+$ ]] || say_and_fail "CORE5G_HUGEPAGES is \"$hugepages\"; it must be a number of 2 MiB pages."
+	[[ $nodes =~ ^[0-5]$ ]] || say_and_fail "CORE5G_NODES is \"$nodes\"; it must be a number of nodes, 1 to 5."
 	require_go
 
 	local missing
@@ -62,8 +64,9 @@ preflight_hugepages() {
 	[[ -n $instance ]] || have=$(<"$file")
 	free_kib=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
 	# 2 GiB for Kubernetes and the core beside the pages.
-	need_kib=$(((hugepages > have ? hugepages - have : 0) * 2048 + 2 * 1024 * 1024))
-	((free_kib >= need_kib)) || say_and_fail "$((need_kib / 1024)) MiB of memory must be free for the cluster and its hugepages, and $((free_kib / 1024)) MiB are; free some, or set CORE5G_HUGEPAGES lower (now $hugepages)."
+	local want=$((hugepages * (nodes > 0 ? nodes : 1)))
+	need_kib=$(((want > have ? want - have : 0) * 2048 + 2 * 1024 * 1024))
+	((free_kib >= need_kib)) || say_and_fail "$((need_kib / 1024)) MiB of memory must be free for the cluster and its hugepages, and $((free_kib / 1024)) MiB are; free some, or set CORE5G_HUGEPAGES lower (now $hugepages, for each node)."
 }
 
 preflight_addresses() {
@@ -102,6 +105,11 @@ cluster_down() {
 cluster_status() {
 	[[ -x $embedded ]] || say_and_fail "no cluster is up."
 	embedded status
+}
+
+cluster_node() {
+	[[ -x $embedded ]] || say_and_fail "no cluster is up; \`CORE5G_NODES=3 hack/cluster.sh up\` makes one."
+	embedded node "$@"
 }
 
 cluster_kubeconfig() {

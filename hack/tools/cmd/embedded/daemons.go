@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 
 	kyaml "sigs.k8s.io/yaml"
 )
@@ -21,12 +22,15 @@ type daemon struct {
 
 func inside(parts ...string) string { return path.Join(append([]string{insideDir}, parts...)...) }
 
-// daemons lists them in the order of their start.
+// daemons lists them in the order of their start. A further node has no control plane.
 func (s *settings) daemons() []daemon {
 	api := []string{"kube-apiserver"}
+	if s.number > 1 {
+		api = nil
+	}
 	pki := func(name string) string { return inside("pki", name) }
 	auth := func(name string) string { return inside("auth", name) }
-	return []daemon{
+	all := []daemon{
 		{
 			name: "etcd",
 			args: []string{
@@ -99,15 +103,19 @@ func (s *settings) daemons() []daemon {
 		},
 		{
 			name:  "kubelet",
-			args:  []string{"--config=/var/lib/kubelet/config.yaml", "--kubeconfig=" + auth("kubelet"), "--hostname-override=" + nodeName, "--node-ip=" + s.nodeIP.String(), "--housekeeping-interval=20s"},
-			after: []string{"containerd", "kube-apiserver"},
+			args:  []string{"--config=/var/lib/kubelet/config.yaml", "--kubeconfig=" + auth("kubelet"), "--hostname-override=" + s.name(), "--node-ip=" + s.nodeIP.String(), "--housekeeping-interval=20s"},
+			after: append([]string{"containerd"}, api...),
 		},
 		{
 			name:  "kube-proxy",
-			args:  []string{"--config=" + inside("kube-proxy.yaml"), "--hostname-override=" + nodeName},
+			args:  []string{"--config=" + inside("kube-proxy.yaml"), "--hostname-override=" + s.name()},
 			after: api,
 		},
 	}
+	if s.number > 1 {
+		all = slices.DeleteFunc(all, func(d daemon) bool { return !slices.Contains([]string{"containerd", "kubelet", "kube-proxy"}, d.name) })
+	}
+	return all
 }
 
 // object is a configuration in the making.

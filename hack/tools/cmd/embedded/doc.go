@@ -1,4 +1,4 @@
-// Embedded runs a single-node Kubernetes on a Linux machine that has containerd, runc and nft, without a
+// Embedded runs a Kubernetes of one node, or of several (nodes.go), on a Linux machine that has containerd, runc and nft, without a
 // container registry, without an init system and without touching the machine's routes, firewall or
 // files.
 //

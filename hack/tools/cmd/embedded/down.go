@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,16 +47,19 @@ func (s *settings) endDaemons(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	procs := filepath.Join(hierarchies[0], s.cgroup(), daemonCgroup, "cgroup.procs")
 	return untilFor(ctx, settleTime, func() error {
-		text, err := os.ReadFile(procs)
-		if errors.Is(err, os.ErrNotExist) || (err == nil && len(text) == 0) {
+		var pids []string
+		for n := 1; n <= mostNodes; n++ {
+			text, err := os.ReadFile(filepath.Join(hierarchies[0], s.further(n).cgroup(), daemonCgroup, "cgroup.procs"))
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			pids = append(pids, strings.Fields(string(text))...)
+		}
+		if len(pids) == 0 {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		for _, field := range strings.Fields(string(text)) {
+		for _, field := range pids {
 			pid, err := strconv.Atoi(field)
 			if err != nil {
 				return err
@@ -75,19 +77,8 @@ func (s *settings) clear(ctx context.Context) error {
 	if _, err := os.Stat(s.state); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if pid := s.sandboxPID(); pid != 0 {
-		// Process 1 of a process namespace heeds no other signal from outside.
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("sandbox: %w", err)
-		}
-		if err := untilFor(ctx, settleTime, func() error {
-			if s.running() {
-				return fmt.Errorf("process %d does not end", pid)
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
+	if err := errors.Join(s.offAll(ctx), s.off(ctx)); err != nil {
+		return err
 	}
 	for _, f := range []func() error{s.removeLink, func() error { return s.removeCgroups(ctx) }, s.returnHugepages} {
 		if err := f(); err != nil {

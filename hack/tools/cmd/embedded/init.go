@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,7 @@ func (s *settings) runInit() error {
 	if err := s.network(); err != nil {
 		return fmt.Errorf("network of the sandbox: %w", err)
 	}
-	if err := syscall.Sethostname([]byte(nodeName)); err != nil {
+	if err := syscall.Sethostname([]byte(s.name())); err != nil {
 		return fmt.Errorf("host name: %w", err)
 	}
 
@@ -113,6 +114,7 @@ func (s *settings) mounts() error {
 		{inside("containerd"), "/var/lib/containerd"},
 		{inside("kubelet"), "/var/lib/kubelet"},
 		{inside("volumes"), volumesDir},
+		{inside("cni"), "/var/lib/cni"},
 		{inside("log", "pods"), "/var/log/pods"},
 	} {
 		if err := os.MkdirAll(m.from, 0o755); err != nil {
@@ -135,6 +137,14 @@ func (s *settings) mounts() error {
 	}
 	if err := s.mountHugetlbCgroup(); err != nil {
 		return err
+	}
+	if err := s.showShare(s.nodes); err != nil {
+		return err
+	}
+	if s.number > 1 {
+		if err := showBoot(); err != nil {
+			return err
+		}
 	}
 	// Volumes that ask for propagation see mounts made later.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
@@ -167,15 +177,24 @@ func (s *settings) network() error {
 	if err != nil {
 		return err
 	}
-	address := &netlink.Addr{IPNet: &net.IPNet{IP: s.nodeIP.AsSlice(), Mask: net.CIDRMask(30, 32)}}
+	bits, gateway := 30, s.hostIP
+	if s.number > 1 {
+		bits, gateway = netip.MustParsePrefix(nodesSubnet).Bits(), addressOf(1)
+	}
+	address := &netlink.Addr{IPNet: &net.IPNet{IP: s.nodeIP.AsSlice(), Mask: net.CIDRMask(bits, 32)}}
 	if err := netlink.AddrAdd(link, address); err != nil {
 		return err
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return err
 	}
-	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: s.hostIP.AsSlice()}); err != nil {
+	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()}); err != nil {
 		return err
+	}
+	if s.number > 1 {
+		if err := s.joinNetworks(link); err != nil {
+			return err
+		}
 	}
 	for key, value := range map[string]string{
 		"net/ipv4/ip_forward": "1",
@@ -189,11 +208,14 @@ func (s *settings) network() error {
 			return err
 		}
 	}
+	if s.number > 1 {
+		return nil // what leaves the cluster passes the first node
+	}
 	nft := exec.Command("nft", "-f", "-")
 	nft.Stdin = strings.NewReader(`table ip core5g {
 	chain leave {
 		type nat hook postrouting priority srcnat;
-		oifname "eth0" ip saddr ` + podSubnet + ` masquerade
+		oifname "eth0" ip saddr { ` + clusterPods + `, ` + nodesSubnet + ` } masquerade
 	}
 }`)
 	if out, err := nft.CombinedOutput(); err != nil {

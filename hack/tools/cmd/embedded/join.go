@@ -27,6 +27,8 @@ type joiner struct {
 	address netip.Addr
 	pods    netip.Prefix // of its pods; the sandbox must have a route
 	cells   int          // NUMA cells of the machine
+	// cgroup is that of a further node of this machine; "" for a machine of its own.
+	cgroup string
 }
 
 // A joined node has this label, and a taint alike: only who tolerates it runs there.
@@ -102,18 +104,25 @@ func (j joiner) validate() error {
 }
 
 func (j joiner) kubeletArguments() []string {
-	return []string{
+	arguments := []string{
 		"--config=/var/lib/kubelet/config.yaml", "--kubeconfig=" + inside("auth", "kubelet"),
-		"--hostname-override=" + j.name, "--node-ip=" + j.address.String(),
-		"--node-labels=" + dataplaneLabel + "=" + dataplaneKind, "--housekeeping-interval=30s",
+		"--hostname-override=" + j.name, "--node-ip=" + j.address.String(), "--housekeeping-interval=30s",
 	}
+	if j.cgroup == "" {
+		arguments = append(arguments, "--node-labels="+dataplaneLabel+"="+dataplaneKind)
+	}
+	return arguments
 }
 
-// joinedKubelet is the sandbox's configuration, but for a machine that has CPUs enough to keep one for the
+// joinedKubelet is the sandbox's configuration; on a machine of its own, but for a machine that has CPUs enough to keep one for the
 // system and more than one cell.
 func (s *settings) joinedKubelet(j joiner) object {
 	c := s.kubeletConfiguration()
 	c["address"] = j.address.String()
+	if j.cgroup != "" {
+		c["cgroupRoot"] = "/" + j.cgroup
+		return c
+	}
 	delete(c, "cgroupRoot")
 	c["reservedSystemCPUs"] = "0"
 	c["kubeReserved"] = object{"memory": "300Mi"}

@@ -14,14 +14,32 @@ import (
 	"strings"
 )
 
-// load imports image archives, as `docker save` writes them, into the node. An archive that the node
-// has is passed over.
+// load imports image archives, as `docker save` writes them, into all nodes. One that is off gets them when it is on and they are
+// loaded again.
 func (s *settings) load(ctx context.Context, archives []string) error {
-	if len(archives) == 0 {
-		return nil
-	}
 	if !s.running() {
 		return errors.New("no cluster is up; `hack/cluster.sh up` makes one")
+	}
+	nodes, err := s.all()
+	if err != nil {
+		return err
+	}
+	for _, f := range nodes {
+		if !f.running() {
+			step("node %s is off: no image loaded", f.name())
+			continue
+		}
+		if err := f.loadHere(ctx, archives); err != nil {
+			return fmt.Errorf("node %s: %w", f.name(), err)
+		}
+	}
+	return nil
+}
+
+// loadHere imports archives into a node. An archive that the node has is passed over.
+func (s *settings) loadHere(ctx context.Context, archives []string) error {
+	if len(archives) == 0 {
+		return nil
 	}
 	loaded := 0
 	for _, archive := range archives {
@@ -45,7 +63,7 @@ func (s *settings) load(ctx context.Context, archives []string) error {
 		}
 		loaded++
 	}
-	step("%d images loaded, %d there already", loaded, len(archives)-loaded)
+	step("node %s: %d images loaded, %d there already", s.name(), loaded, len(archives)-loaded)
 	return nil
 }
 

@@ -30,7 +30,11 @@ func (s *settings) reserveHugepages() error {
 	if err != nil {
 		return err
 	}
-	want := s.hugepages
+	nodes, err := s.count()
+	if err != nil {
+		return err
+	}
+	want := s.hugepages * nodes
 	if s.instance != "" {
 		want += found
 	}
@@ -201,7 +205,7 @@ func (s *settings) mountHugetlbCgroup() error {
 			return fmt.Errorf("hugetlb control group: %w", err)
 		}
 	}
-	err := os.Mkdir(filepath.Join(hugetlbCgroup, s.cgroup()), 0o755)
+	err := os.Mkdir(filepath.Join(hugetlbCgroup, s.cgroup()), 0o755) // a further node's is below one that is there
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

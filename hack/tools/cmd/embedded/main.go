@@ -20,13 +20,15 @@ func step(format string, args ...any) {
 	fmt.Printf("  %5.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-const usage = `usage: embedded up|down|status|load|exec|join [flags] [argument …]
+const usage = `usage: embedded up|down|status|load|exec|node|join [flags] [argument …]
 
   up [archive …]      brings the cluster up with these images, or finds it up
   down                removes it
   status              says whether it is up, and what its daemons use
   load archive …      imports images
-  exec command …      runs a command in the sandbox (ctr, nft, ip …)
+  exec command …      runs a command in the sandbox (ctr, nft, ip …), or in that of -node
+  node off|cut|on name
+                      kills all processes of a further node, pulls its cables out, or has it up again
   join directory      writes what another machine needs to be a node of the cluster
 
 `
@@ -64,7 +66,9 @@ func run() error {
 	hostIP := flags.String("host-ip", "10.213.0.1", "the machine's address towards the node; the node has the next one")
 	hugepages := flags.String("hugepages", "512", "hugepages of 2 MiB that the node shall have at least")
 	instance := flags.String("instance", "", "name of a further cluster on this machine; it needs a state directory and addresses of its own")
-	node := flags.String("node", "", "join: the node's name")
+	nodes := flags.Int("nodes", 0, "how many nodes the cluster shall have; 0: those it has, or one")
+	number := flags.Int("number", 1, "init: number of the node")
+	node := flags.String("node", "", "join, exec: the node's name")
 	nodeAddress := flags.String("node-address", "", "join: the node's IPv4 address, which the sandbox reaches")
 	pods := flags.String("pods", "10.244.1.0/24", "join: addresses of the node's pods; the sandbox needs a route")
 	cells := flags.Int("cells", 2, "join: NUMA cells of the machine")
@@ -80,10 +84,15 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	if *nodes < 0 || *nodes > mostNodes {
+		return fmt.Errorf("-nodes %d: want up to %d", *nodes, mostNodes)
+	}
+	s.nodes = *nodes
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	switch os.Args[1] {
 	case "init":
+		s.become(*number)
 		return s.runInit()
 	case "up":
 		return s.up(ctx, flags.Args())
@@ -104,7 +113,14 @@ func run() error {
 			return errors.New("join: want one directory to write to")
 		}
 		return s.join(j, flags.Arg(0))
+	case "node":
+		return s.node(ctx, flags.Args())
 	case "exec":
+		if *node != "" {
+			if s, err = s.named(*node); err != nil {
+				return err
+			}
+		}
 		return s.exec(flags.Args())
 	}
 	fmt.Fprint(os.Stderr, usage)

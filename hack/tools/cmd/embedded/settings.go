@@ -37,12 +37,14 @@ var takenNames = []string{"host", "n3", "n6"}
 
 // settings are what the command line says.
 type settings struct {
-	state     string // directory, absolute
-	bin       string // directory of the binaries, absolute
-	cniBin    string // directory of the CNI plug-ins, absolute
-	hostIP    netip.Addr
-	nodeIP    netip.Addr
-	hugepages int // of 2 MiB, at least
+	state  string // directory, absolute
+	bin    string // directory of the binaries, absolute
+	cniBin string // directory of the CNI plug-ins, absolute
+	hostIP netip.Addr
+	nodeIP netip.Addr
+	// number of the node that these settings are of, and how many nodes the cluster shall have; 0: what it has, or one.
+	number, nodes int
+	hugepages     int // of 2 MiB, at least
 	// instance tells the clusters of one machine apart; the usual one has no name.
 	instance string
 }
@@ -54,7 +56,7 @@ func newSettings(state, bin, cniBin, hostIP, hugepages, instance string) (*setti
 	if !instanceName.MatchString(instance) || slices.Contains(takenNames, instance) {
 		return nil, fmt.Errorf("-instance %q: want up to 11 lower-case letters and digits, none of %s", instance, strings.Join(takenNames, ", "))
 	}
-	s := &settings{}
+	s := &settings{number: 1}
 	for _, dir := range []struct {
 		to   *string
 		from string
@@ -95,12 +97,16 @@ func (s *settings) link() string {
 	return "c5g-" + s.instance
 }
 
-// cgroup is the group, in every hierarchy, below which the kubelet makes its own.
+// cgroup is the group, in every hierarchy, below which the kubelet makes its own; that of a further node is below the first one's.
 func (s *settings) cgroup() string {
-	if s.instance == "" {
-		return "core5g"
+	group := "core5g"
+	if s.instance != "" {
+		group += "-" + s.instance
 	}
-	return "core5g-" + s.instance
+	if s.number > 1 {
+		group = filepath.Join(group, s.name())
+	}
+	return group
 }
 
 func (s *settings) kubeconfig() string { return s.path("kubeconfig") }

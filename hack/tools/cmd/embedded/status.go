@@ -18,8 +18,25 @@ func (s *settings) status(ctx context.Context) error {
 	if err := s.healthy(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("embedded cluster: node %s Ready at %s\nkubeconfig: %s\nlogs: %s\n",
-		nodeName, s.nodeIP, s.kubeconfig(), s.path("log"))
+	nodes, err := s.all()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("embedded cluster: node %s Ready at %s\nkubeconfig: %s\n", nodeName, s.nodeIP, s.kubeconfig())
+	for _, f := range nodes {
+		if f.number > 1 {
+			fmt.Printf("node %s at %s: %s\n", f.name(), f.nodeIP, s.conditionOf(ctx, f.name()))
+		}
+		fmt.Printf("logs: %s\n", f.path("log"))
+		if err := f.restarts(); err != nil {
+			return err
+		}
+	}
+	return s.nodesUp(ctx)
+}
+
+// restarts says which daemons of a node have been started again.
+func (s *settings) restarts() error {
 	notes, err := filepath.Glob(s.path("log", "*.exits"))
 	if err != nil {
 		return err

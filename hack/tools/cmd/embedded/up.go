@@ -38,7 +38,10 @@ func (s *settings) up(ctx context.Context, images []string) error {
 		if err := s.makeVolumes(ctx); err != nil {
 			return err
 		}
-		return s.load(ctx, images)
+		if err := s.loadHere(ctx, images); err != nil {
+			return err
+		}
+		return s.upNodes(ctx, images)
 	}
 	if s.linkExists() {
 		if _, err := os.Stat(s.path("pid")); err != nil {
@@ -51,6 +54,9 @@ func (s *settings) up(ctx context.Context, images []string) error {
 		return err
 	}
 	if err := s.bringUp(ctx, images); err != nil {
+		return err
+	}
+	if err := s.upNodes(ctx, images); err != nil {
 		return err
 	}
 	return s.write(nil, 0o644, "complete")
@@ -76,7 +82,12 @@ func (s *settings) lock() (unlock func(), err error) {
 }
 
 func (s *settings) bringUp(ctx context.Context, images []string) error {
+	nodes, err := s.count()
+	if err != nil {
+		return err
+	}
 	for _, f := range []func() error{
+		func() error { return s.write(fmt.Appendf(nil, "%d\n", nodes), 0o644, countFile) },
 		func() error { return os.MkdirAll(s.path("log"), 0o755) },
 		func() error { return s.write([]byte(s.instance), 0o644, "instance") },
 		func() error { return s.write([]byte(s.hostIP.String()), 0o644, "host-ip") },
@@ -86,8 +97,8 @@ func (s *settings) bringUp(ctx context.Context, images []string) error {
 			return err
 		}
 	}
-	step("keys and configuration written, %d hugepages", s.hugepages)
-	if err := s.startSandbox(); err != nil {
+	step("keys and configuration written, %d hugepages", s.hugepages*nodes)
+	if err := s.startSandbox(s.connect); err != nil {
 		return err
 	}
 	step("sandbox and daemons started")
@@ -96,7 +107,7 @@ func (s *settings) bringUp(ctx context.Context, images []string) error {
 	go func() {
 		err := s.await(ctx, "containerd", func() error { return s.inSandbox(nil, "ctr", "version").Run() })
 		if err == nil {
-			err = s.load(ctx, images)
+			err = s.loadHere(ctx, images)
 		}
 		imported <- err
 	}()
@@ -120,8 +131,12 @@ func (s *settings) bringUp(ctx context.Context, images []string) error {
 	return nil
 }
 
-// startSandbox starts process 1 of the sandbox, and notes its pid.
-func (s *settings) startSandbox() error {
+// startSandbox starts process 1 of a sandbox, connects it, and notes its pid.
+func (s *settings) startSandbox(connect func(pid int) error) error {
+	nodes, err := s.count()
+	if err != nil {
+		return err
+	}
 	log, err := os.OpenFile(s.path("log", "init.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
@@ -137,7 +152,8 @@ func (s *settings) startSandbox() error {
 	}
 	defer start.Close()
 	defer release.Close()
-	cmd := exec.Command(self, "init", "-state", s.state, "-bin", s.bin, "-cni", s.cniBin, "-host-ip", s.hostIP.String(), "-instance", s.instance)
+	cmd := exec.Command(self, "init", "-state", s.state, "-bin", s.bin, "-cni", s.cniBin, "-host-ip", s.hostIP.String(),
+		"-instance", s.instance, "-hugepages", strconv.Itoa(s.hugepages), "-number", strconv.Itoa(s.number), "-nodes", strconv.Itoa(nodes))
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = start, log, log
@@ -159,7 +175,7 @@ func (s *settings) startSandbox() error {
 	if err := s.joinCgroups(cmd.Process.Pid); err != nil {
 		return err
 	}
-	if err := s.connect(cmd.Process.Pid); err != nil {
+	if err := connect(cmd.Process.Pid); err != nil {
 		return err
 	}
 	// It is nobody's child to wait for: it outlives this process.
