@@ -39,3 +39,28 @@ func TestStaticAddressesAndFlows(t *testing.T) {
 		})
 	}
 }
+
+// A data network of Ethernet is named as what it is, and has neither addresses nor routes, whatever the Subscriber still says.
+func TestEthernetHasNoAddresses(t *testing.T) {
+	objects := defaultObjects()
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *v1alpha1.Slice:
+			if o.Name == "iot" {
+				o.Spec.DataNetworks[1].SessionTypes, o.Spec.DataNetworks[1].UEPools = []v1alpha1.SessionType{v1alpha1.SessionEthernet}, nil
+			}
+		case *v1alpha1.Subscriber:
+			if o.Spec.SUPI == supiOne {
+				o.Spec.Slices[1].Addresses = []v1alpha1.StaticAddress{{DNN: "METERS", IPv4: "10.99.0.9"}}
+				o.Spec.Slices[1].FramedRoutes = []v1alpha1.FramedRoutes{{DNN: "METERS", Prefixes: []v1alpha1.FramedRoute{"192.168.7.0/24"}}}
+				o.Spec.Slices[1].Flows = []string{"goose"}
+			}
+		}
+	}
+	c := startCore(t, objects...)
+	r := c.do("GET", "/nudm-sdm/v2/"+supiOne+"/sm-data"+query("single-nssai", `{"sst":1,"sd":"abcdef"}`, "dnn", "Meters"), "")
+	if r.status != http.StatusOK {
+		t.Fatalf("status %d: %s", r.status, r.body)
+	}
+	compareGolden(t, "udm sm-data of Ethernet", r, c.uri)
+}

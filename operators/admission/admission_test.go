@@ -143,10 +143,22 @@ func TestCreate(t *testing.T) {
 		"IPv6 of free5GC's SMF": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "2001:db8::/48" }),
 			wants{refusal: "an IPv6 network in uePools of DNN internet needs core5g's own SMF"}},
 		"ports the wrong way round": {second(func(s *api.Slice) {
-			s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice", Filters: []api.PacketFilter{{RemotePorts: ptr.To(api.Ports(intstr.FromString("9-8")))}}}}
+			s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice", Filters: []api.FlowFilter{{PacketFilter: api.PacketFilter{RemotePorts: ptr.To(api.Ports(intstr.FromString("9-8")))}}}}}
 		}), wants{refusal: "flow voice of DNN internet: ports 9-8: write one from 1 to 65535, or a range with the lower one first"}},
-		"beyond the catalogue":    {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "abcdef" }), wants{warning: "Adding {sst: 1, sd: \"abcdef\"} there restarts the AMF"}},
-		"a UPF that is not there": {second(func(s *api.Slice) { s.Spec.UPFSelector = &api.UPFSelector{Name: "later"} }), wants{warning: "UPFInstance later does not exist"}},
+		"frames of IP": {second(func(s *api.Slice) {
+			s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "goose", Filters: []api.FlowFilter{{Ethernet: &api.EthernetFilter{VLAN: 7}}}}}
+		}), wants{refusal: "flow goose of DNN internet: a filter has ethernet, and UEs send IP packets without frames: leave it out, or write sessionTypes: [Ethernet]"}},
+		"a filter of nothing": {second(func(s *api.Slice) {
+			s.Spec.DataNetworks[0] = lan(api.FlowFilter{Ethernet: &api.EthernetFilter{}})
+		}), wants{refusal: "ethernet of a filter is empty: write one of remoteMAC, localMAC, vlan, serviceVLAN, etherType"}},
+		"ports of what is no IP packet": {second(func(s *api.Slice) {
+			s.Spec.DataNetworks[0] = lan(api.FlowFilter{PacketFilter: api.PacketFilter{Remote: "192.0.2.0/24"}, Ethernet: &api.EthernetFilter{EtherType: "0x88B8"}})
+		}), wants{refusal: "a filter has etherType 0x88B8, which is none of IP"}},
+		"Ethernet in n6": {second(func(s *api.Slice) { s.Spec.DataNetworks[0] = lan() }),
+			wants{refusal: "UPFInstance upf has no network instance lan for DNN lan, and n6 is for IP"}},
+		"Ethernet of free5GC's SMF": {second(func(s *api.Slice) { s.Spec.DataNetworks[0] = lan() }), wants{refusal: "sessionTypes of DNN lan needs core5g's own SMF"}},
+		"beyond the catalogue":      {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "abcdef" }), wants{warning: "Adding {sst: 1, sd: \"abcdef\"} there restarts the AMF"}},
+		"a UPF that is not there":   {second(func(s *api.Slice) { s.Spec.UPFSelector = &api.UPFSelector{Name: "later"} }), wants{warning: "UPFInstance later does not exist"}},
 		"a core that is not there": {second(func(s *api.Slice) { s.Spec.CoreRef.Name = "later" }),
 			wants{warning: "Core5G later does not exist: create it, or name another in spec.coreRef\nUPFInstance upf belongs to Core5G core5g"}},
 
@@ -533,4 +545,13 @@ func TestUpdateOfAUPFElsewhere(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(warnings, "\n"), "UPFInstance edge: external needs core5g's own SMF") {
 		t.Errorf("free5GC's SMF: %q, %v", warnings, err)
 	}
+}
+
+// lan is a data network of Ethernet with a flow.
+func lan(filters ...api.FlowFilter) api.DataNetwork {
+	dn := api.DataNetwork{DNN: "lan", SessionTypes: []api.SessionType{api.SessionEthernet}}
+	if len(filters) > 0 {
+		dn.Flows = []api.QoSFlow{{Name: "goose", Filters: filters}}
+	}
+	return dn
 }

@@ -487,8 +487,15 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 		return nil
 	}
 	s.slice.Status.UEPools = pools
-	s.conditions.yes(api.ConditionPoolsValid, api.ReasonReady, "UE pools "+strings.Join(pools, ", ")+" are this Slice's alone")
+	s.conditions.yes(api.ConditionPoolsValid, api.ReasonReady, poolsWords(pools))
 	return nil
+}
+
+func poolsWords(pools []string) string {
+	if len(pools) == 0 {
+		return "the data networks are of Ethernet, which has no UE pools"
+	}
+	return "UE pools " + strings.Join(pools, ", ") + " are this Slice's alone"
 }
 
 func (r *SliceReconciler) findAllocations(ctx context.Context, s *sliceScope) (err error) {

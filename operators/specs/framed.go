@@ -145,6 +145,9 @@ func framedIn(c own, where []network, all []api.Slice, upfs []api.UPFInstance) *
 		upf, _ := SelectUPF(slice, upfs)
 		for j := range slice.Spec.DataNetworks {
 			dn := &slice.Spec.DataNetworks[j]
+			if slice.Name == c.slice && strings.EqualFold(string(dn.DNN), c.dnn) && dn.IsEthernet() {
+				return &Problem{api.ReasonMalformed, fmt.Sprintf("DNN %s of Slice %s is of Ethernet, where the core routes nothing: take it out of framedRoutes", dn.DNN, slice.Name)}
+			}
 			for _, pool := range poolsOf(dn, upf, upfs) {
 				p, err := netip.ParsePrefix(string(pool.cidr))
 				chosen := slices.Contains(everyPool(*dn), pool.cidr)

@@ -64,7 +64,9 @@ func TestFramedRoutesByNetworkInstance(t *testing.T) {
 	iot.Spec.DataNetworks[0].DNN = "meters"
 	elsewhere := makeSlice("elsewhere", "010205", "10.0.0.0/8")
 	elsewhere.Spec.CoreRef.Name = "another"
-	all, upfs := []api.Slice{*internet, *iot, *elsewhere}, []api.UPFInstance{*makeNetworks()}
+	plant := makeSlice("plant", "010206", "10.49.0.0/16")
+	plant.Spec.DataNetworks = []api.DataNetwork{{DNN: "lan", SessionTypes: []api.SessionType{api.SessionEthernet}}}
+	all, upfs := []api.Slice{*internet, *iot, *elsewhere, *plant}, []api.UPFInstance{*makeNetworks()}
 	both := office("b", 2, "internet", "internet", "192.168.7.0/24")
 	both.Spec.Slices = append(both.Spec.Slices, api.SubscribedSlice{Name: "iot", FramedRoutes: []api.FramedRoutes{{DNN: "meters", Prefixes: []api.FramedRoute{"192.168.0.0/16"}}}})
 	apart := office("b", 2, "internet", "internet", "192.168.7.0/24")
@@ -100,6 +102,7 @@ func TestFramedRoutesByNetworkInstance(t *testing.T) {
 		"twice, in two":                                    {s: apart},
 		"a data network that there is not":                 {s: office("b", 2, "internet", "video", "192.168.7.0/24"), reason: api.ReasonNotFound, words: "Slice internet has no data network video: write one of its own (internet, ims) in framedRoutes"},
 		"a Slice that there is not, of which nobody knows": {s: office("b", 2, "new", "internet", "192.168.7.0/24"), others: older},
+		"a data network of Ethernet":                       {s: office("b", 2, "plant", "lan", "192.168.7.0/24"), reason: api.ReasonMalformed, words: "DNN lan of Slice plant is of Ethernet, where the core routes nothing: take it out of framedRoutes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := FramedRoutesProblem(c.s, c.others, all, upfs)

@@ -51,7 +51,12 @@ func NetworkInstanceOf(dn *api.DataNetwork, upf *api.UPFInstance) (string, *Prob
 		}
 	}
 	switch {
-	case dn.NetworkInstance == "" || upf == nil:
+	case upf == nil:
+		return "", nil
+	case dn.IsEthernet() && upf.Spec.External == nil: // that one routes
+		return "", &Problem{api.ReasonNotFound, fmt.Sprintf(
+			"UPFInstance %s has no network instance %s for DNN %s, and n6 is for IP: add it to spec.networkInstances there, or write the name of one for Ethernet in networkInstance", upf.Name, wanted, dn.DNN)}
+	case dn.NetworkInstance == "":
 		return "", nil
 	case upf.Spec.External != nil:
 		return "", &Problem{api.ReasonNotSupported, fmt.Sprintf(

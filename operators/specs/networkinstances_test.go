@@ -202,6 +202,9 @@ func TestNetworkInstanceOf(t *testing.T) {
 		"where there are none":  {api.DataNetwork{DNN: "internet", NetworkInstance: "office"}, makeUPF(), "", "or leave networkInstance out, and the data network is reached through n6"},
 		"elsewhere":             {api.DataNetwork{DNN: "internet", NetworkInstance: "office"}, elsewhere, "", "write the UPF's name for the data network in spec.external.networkInstances.core there"},
 		"no UPF yet":            {api.DataNetwork{DNN: "internet", NetworkInstance: "office"}, nil, "", ""},
+		"Ethernet":              {api.DataNetwork{DNN: "lan", NetworkInstance: "factory", SessionTypes: []api.SessionType{api.SessionEthernet}}, makeNetworks(), "factory", ""},
+		"Ethernet in n6":        {api.DataNetwork{DNN: "lan", SessionTypes: []api.SessionType{api.SessionEthernet}}, makeNetworks(), "", "UPFInstance upf has no network instance lan for DNN lan, and n6 is for IP: add it to spec.networkInstances there"},
+		"Ethernet elsewhere":    {api.DataNetwork{DNN: "lan", SessionTypes: []api.SessionType{api.SessionEthernet}}, elsewhere, "", ""},
 	} {
 		got, problem := NetworkInstanceOf(&c.dn, c.upf)
 		if got != c.want || (problem == nil) != (c.says == "") || problem != nil && !strings.Contains(problem.Message, c.says) {
@@ -291,6 +294,10 @@ func TestStaticAddressesByNetworkInstance(t *testing.T) {
 	}
 	if got := of("internet"); got == nil || got.Reason != api.ReasonPoolOverlap {
 		t.Errorf("an address of the own pool: %v", got)
+	}
+	s.Spec.DataNetworks = append(s.Spec.DataNetworks, api.DataNetwork{DNN: "lan", SessionTypes: []api.SessionType{api.SessionEthernet}})
+	if got := of("lan"); got == nil || !strings.Contains(got.Message, "DNN lan of Slice internet is of Ethernet, where the core gives no IP addresses: take it out of addresses") {
+		t.Errorf("an address of Ethernet: %v", got)
 	}
 }
 

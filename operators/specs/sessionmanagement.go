@@ -87,6 +87,9 @@ func FlowProblem(slice *api.Slice) *Problem {
 				}
 			}
 			for _, filter := range f.Filters {
+				if problem := filterProblem(filter, dn.IsEthernet()); problem != "" {
+					return fail(problem)
+				}
 				for _, ports := range []*api.Ports{filter.RemotePorts, filter.LocalPorts} {
 					if ports != nil && !isPorts(ports.String()) {
 						return fail(fmt.Sprintf("ports %s: write one from 1 to 65535, or a range with the lower one first, for example 5060-5061", ports))
@@ -96,6 +99,29 @@ func FlowProblem(slice *api.Slice) *Problem {
 		}
 	}
 	return nil
+}
+
+// filterProblem says what of a filter the packets of its data network have not.
+func filterProblem(f api.FlowFilter, ofEthernet bool) string {
+	e := f.Ethernet
+	switch {
+	case e == nil:
+		return ""
+	case !ofEthernet:
+		return "a filter has ethernet, and UEs send IP packets without frames: leave it out, or write sessionTypes: [Ethernet]"
+	case *e == (api.EthernetFilter{}):
+		return "ethernet of a filter is empty: write one of remoteMAC, localMAC, vlan, serviceVLAN, etherType, or leave it out"
+	}
+	for _, mac := range []api.MACAddress{e.RemoteMAC, e.LocalMAC} {
+		if mac == "00:00:00:00:00:00" {
+			return "a filter has the MAC address 00:00:00:00:00:00, which is none's: write another, or leave it out"
+		}
+	}
+	ofIP := f.Remote != "" || f.Protocol != nil || f.RemotePorts != nil || f.LocalPorts != nil
+	if t := strings.ToLower(e.EtherType); ofIP && t != "" && t != "0x0800" && t != "0x86dd" {
+		return fmt.Sprintf("a filter has etherType %s, which is none of IP, and what an IP packet would have: write etherType \"0x0800\" or \"0x86dd\", or leave either out", e.EtherType)
+	}
+	return ""
 }
 
 // bitRate in Kbps; 0 for what the definition refuses.
@@ -145,6 +171,9 @@ func addressIn(slice *api.Slice, dnn api.DNN, address netip.Prefix) *Problem {
 			continue
 		}
 		found = true
+		if dn.IsEthernet() {
+			return &Problem{api.ReasonMalformed, fmt.Sprintf("DNN %s of Slice %s is of Ethernet, where the core gives no IP addresses: take it out of addresses", dn.DNN, slice.Name)}
+		}
 		for _, pool := range staticPools(dn) {
 			static = append(static, string(pool))
 			p, err := netip.ParsePrefix(string(pool))

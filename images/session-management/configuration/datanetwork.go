@@ -182,13 +182,16 @@ func (d *DataNetwork) complete() error {
 	}
 	if len(d.Types) == 0 {
 		if d.Types = d.typesOfPools(); len(d.Types) == 0 {
-			return fail("it allows no type of PDU session, and no unit has pools that would tell: write IPv4, IPv6 or IPv4v6")
+			return fail("it allows no type of PDU session, and no unit has pools that would tell: write IPv4, IPv6, IPv4v6 or Ethernet")
 		}
 	}
 	for i, t := range d.Types {
-		if t < n1.IPv4 || t > n1.IPv4v6 || slices.Contains(d.Types[:i], t) {
-			return fail("PDU session type %d is not IPv4, IPv6 or IPv4v6, or is there twice", t)
+		if (t < n1.IPv4 || t > n1.IPv4v6) && t != n1.Ethernet || slices.Contains(d.Types[:i], t) {
+			return fail("PDU session type %d is not IPv4, IPv6, IPv4v6 or Ethernet, or is there twice", t)
 		}
+	}
+	if err := d.checkEthernet(); err != nil {
+		return fail("%v", err)
 	}
 	if d.FiveQI == 0 || d.AMBR.Uplink == 0 || d.AMBR.Downlink == 0 {
 		return fail("a 5QI or a direction of the AMBR is missing")
@@ -203,6 +206,9 @@ func (d *DataNetwork) complete() error {
 		f := &d.Flows[i]
 		if err := f.complete(); err != nil {
 			return fail("flow %q: %v", f.Name, err)
+		}
+		if !d.Ethernet() && slices.ContainsFunc(f.Filters, func(f n1.Filter) bool { return f.Frame != n1.Frame{} }) {
+			return fail("flow %q: a filter looks at frames, and sessions are of IP: leave ethernet out", f.Name)
 		}
 		for _, other := range d.Flows[:i] {
 			if other.Name == f.Name {
@@ -254,6 +260,27 @@ func (d *DataNetwork) complete() error {
 				return fail("unit %q: %s is no network of UE addresses: write a network address, and for IPv6 a prefix length of at most 64", u.NodeID, p)
 			}
 		}
+	}
+	return nil
+}
+
+// Ethernet says whether sessions of the data network are of type Ethernet: then all are.
+func (d *DataNetwork) Ethernet() bool { return slices.Contains(d.Types, n1.Ethernet) }
+
+// checkEthernet: nobody gives addresses there, and nothing that goes by them is to be had (TS 23.501 5.6.10.2).
+func (d *DataNetwork) checkEthernet() error {
+	if !d.Ethernet() {
+		return nil
+	}
+	switch {
+	case len(d.Types) > 1:
+		return errors.New("its PDU sessions are of type Ethernet, and of others: write a data network of its own for Ethernet")
+	case len(d.DNS)+len(d.PCSCF) > 0:
+		return errors.New("its PDU sessions are of type Ethernet, and UEs are told DNS or P-CSCF servers: leave these out")
+	case len(d.Breakouts) > 0:
+		return errors.New("its PDU sessions are of type Ethernet, and it has breakouts, which go by IP addresses: leave them out")
+	case d.Routed || slices.ContainsFunc(d.Units, func(u Serving) bool { return len(u.Pools)+len(u.Static) > 0 }):
+		return errors.New("its PDU sessions are of type Ethernet, and it has pools of IP addresses: leave them and poolRouting out")
 	}
 	return nil
 }
@@ -374,6 +401,9 @@ func (d *DataNetwork) Settings() n4.Settings {
 
 // Configuration is what UEs may ask for (TS 24.008 10.5.6.3).
 func (d *DataNetwork) Configuration() n1.Configuration {
+	if d.Ethernet() {
+		return n1.Configuration{EthernetMTU: d.MTU}
+	}
 	return n1.Configuration{DNS: d.DNS, PCSCF: d.PCSCF, MTU: d.MTU}
 }
 
@@ -410,7 +440,10 @@ func (d *DataNetwork) FlowsOf(t n1.SessionType, subscribed []string) []*Flow {
 func (f *Flow) filters(t n1.SessionType) []n1.Filter {
 	return slices.DeleteFunc(slices.Clone(f.Filters), func(filter n1.Filter) bool {
 		remote := filter.Remote
-		return remote.IsValid() && (remote.Addr().Is4() && !HasIPv4(t) || remote.Addr().Is6() && !HasIPv6(t))
+		if t == n1.Ethernet {
+			return false
+		}
+		return filter.Frame != n1.Frame{} || remote.IsValid() && (remote.Addr().Is4() && !HasIPv4(t) || remote.Addr().Is6() && !HasIPv6(t))
 	})
 }
 

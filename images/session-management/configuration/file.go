@@ -93,6 +93,14 @@ type (
 		Protocol    scalar       `json:"protocol"`
 		RemotePorts scalar       `json:"remotePorts"`
 		LocalPorts  scalar       `json:"localPorts"`
+		Ethernet    fileFrame    `json:"ethernet"`
+	}
+	fileFrame struct {
+		RemoteMAC   string `json:"remoteMAC"`
+		LocalMAC    string `json:"localMAC"`
+		VLAN        int32  `json:"vlan"`
+		ServiceVLAN int32  `json:"serviceVLAN"`
+		EtherType   string `json:"etherType"`
 	}
 	fileBreakout struct {
 		Name        string         `json:"name"`
@@ -276,7 +284,12 @@ func (f fileFlow) flow() (out Flow, err error) {
 }
 
 func (f fileFilter) filter() (out n1.Filter, err error) {
-	return MakeFilter(f.Direction, f.Remote, string(f.Protocol), string(f.RemotePorts), string(f.LocalPorts))
+	if out, err = MakeFilter(f.Direction, f.Remote, string(f.Protocol), string(f.RemotePorts), string(f.LocalPorts)); err != nil {
+		return out, err
+	}
+	e := f.Ethernet
+	out.Frame, err = MakeFrame(e.RemoteMAC, e.LocalMAC, e.VLAN, e.ServiceVLAN, e.EtherType)
+	return out, err
 }
 
 // MakeFilter makes a packet filter of what a Slice says of it; "" and the zero prefix are any, and both directions.

@@ -3,6 +3,7 @@ package configuration
 import (
 	"slices"
 
+	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
 )
 
@@ -15,9 +16,12 @@ type Path struct {
 
 // PathOf a session where its UE is (TS 23.501 5.6.4.2, 6.3.3): the unit of the tracking area's breakouts; else, where its anchor does not
 // serve the area, one that does. Of those that could the one that it has already comes first, then the one with the fewest sessions. A
-// session whose anchor is a unit of the breakouts needs none, and one whose area nobody serves keeps what it has.
+// session whose anchor is a unit of the breakouts needs none, and one whose area nobody serves keeps what it has. One of type Ethernet has its anchor alone.
 func (s *Snapshot) PathOf(d *DataNetwork, rec *record.Session, live map[string]Live) Path {
 	had := Path{}
+	if rec.Type == n1.Ethernet {
+		return had
+	}
 	if rec.Branch != nil {
 		had = Path{rec.Branch.NodeID, rec.Branch.Breakouts}
 	}

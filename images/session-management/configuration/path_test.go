@@ -74,6 +74,14 @@ func TestPathOf(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	s, err := paths(t, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames := &record.Session{Type: n1.Ethernet, Unit: record.Unit{NodeID: "west"}, AMF: record.AMF{TAC: 2}}
+	if got := s.PathOf(s.Named("internet", "internet"), frames, nil); got.NodeID != "" {
+		t.Errorf("a session of type Ethernet goes by %+v", got)
+	}
 	if _, err := paths(t, func(d *DataNetwork, _ []Unit) { d.Breakouts[1].UPFInstance = "other" }); err == nil || !strings.Contains(err.Error(), "name one in both") {
 		t.Errorf("two UPFInstances in one tracking area: %v", err)
 	}

@@ -315,6 +315,9 @@ func TestParseRefuses(t *testing.T) {
 	filter := func(rest string) string {
 		return network("flows: [{name: f, fiveQI: 8, precedence: 1, filters: [{" + rest + "}]}]")
 	}
+	ethernet := func(rest string) string {
+		return "slices: [{name: a, sst: 1, dataNetworks: [{dnn: lan, " + rest + map[bool]string{true: "", false: ", sessionTypes: [Ethernet]"}[strings.Contains(rest, "sessionTypes")] + "}]}]"
+	}
 	unit := func(pools string) string {
 		return network("units: [{nodeID: 10.0.0.1, pools: [" + pools + "]}]")
 	}
@@ -359,9 +362,23 @@ func TestParseRefuses(t *testing.T) {
 		unit("10.45.0.0/16, 10.45.8.0/24"):               "overlaps",
 		unit("10.45.0.0/16], static: [10.0.0.0/8"):       "overlaps",
 		network("units: [{nodeID: a.b}, {nodeID: A.B}]"): "serves it twice",
-		"slices: [{name: a, sst: 1, dataNetworks: [{dnn: x, sessionTypes: [IPv4]}, {dnn: X, sessionTypes: [IPv4]}]}]":         `DNN "X" is there twice`,
-		"slices: [{name: a, sst: 1, dataNetworks: [{dnn: x, sessionTypes: [IPv4, IPv4]}]}]":                                   "or is there twice",
-		"slices: [{name: a, sst: 1, dataNetworks: [{dnn: x, sessionTypes: [Ethernet]}]}]":                                     "write one of IPv4, IPv4v6, IPv6",
+		"slices: [{name: a, sst: 1, dataNetworks: [{dnn: x, sessionTypes: [IPv4]}, {dnn: X, sessionTypes: [IPv4]}]}]": `DNN "X" is there twice`,
+		"slices: [{name: a, sst: 1, dataNetworks: [{dnn: x, sessionTypes: [IPv4, IPv4]}]}]":                           "or is there twice",
+		"slices: [{name: a, sst: 1, dataNetworks: [{dnn: x, sessionTypes: [Unstructured]}]}]":                         "write one of Ethernet, IPv4, IPv4v6, IPv6",
+		ethernet("sessionTypes: [Ethernet, IPv4]"):                                                                    "and of others: write a data network of its own for Ethernet",
+		ethernet("dns: [1.1.1.1]"):                                      "UEs are told DNS or P-CSCF servers: leave these out",
+		ethernet("pcscf: [192.0.2.5]"):                                  "UEs are told DNS or P-CSCF servers: leave these out",
+		ethernet("breakouts: [{name: a, prefixes: [192.0.2.0/24]}]"):    "it has breakouts, which go by IP addresses",
+		ethernet("poolRouting: AllUnits"):                               "leave them and poolRouting out",
+		ethernet("units: [{nodeID: 10.0.0.1, pools: [10.45.0.0/16]}]"):  "it has pools of IP addresses: leave them",
+		ethernet("units: [{nodeID: 10.0.0.1, static: [10.45.0.0/16]}]"): "it has pools of IP addresses: leave them",
+		filter("ethernet: {vlan: 7}"):                                   `flow "f": a filter looks at frames, and sessions are of IP: leave ethernet out`,
+		filter("ethernet: {vlan: 4095}"):                                "vlan 4095: write 1 to 4094",
+		filter("ethernet: {serviceVLAN: -1}"):                           "serviceVLAN -1: write 1 to 4094",
+		filter("ethernet: {remoteMAC: 02-00-00-00-00-01}"):              `MAC address "02-00-00-00-00-01": write six octets`,
+		filter("ethernet: {localMAC: '00:00:00:00:00:00'}"):             "write six octets in hexadecimal, for example 02:00:00:00:00:01",
+		filter("ethernet: {etherType: '0x05ff'}"):                       `etherType "0x05ff": write 0x and four hexadecimal digits`,
+		filter("ethernet: {etherType: 88b8}"):                           `etherType "88b8": write 0x`,
 		network("")[:len(network(""))-1] + ", {name: b, sst: 1, sd: ffffff, dataNetworks: [{dnn: x, sessionTypes: [IPv4]}]}]": "both have the S-NSSAI 1",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -393,6 +410,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(string(text))
 	f.Add("slices: [{name: a, sst: 1, dataNetworks: [{dnn: x, sessionTypes: [IPv4]}]}]\nunits: [{nodeID: 10.0.0.1}]")
+	f.Add("slices: [{name: a, sst: 1, dataNetworks: [{dnn: x, sessionTypes: [Ethernet], flows: [{name: f, fiveQI: 8, precedence: 1, filters: [{ethernet: {remoteMAC: '02:00:00:00:00:01', vlan: 7, etherType: '0x88b8'}}]}], units: [{nodeID: 10.0.0.1}]}]}]\nunits: [{nodeID: 10.0.0.1}]")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := Parse([]byte(text))
 		if err != nil {

@@ -3,6 +3,7 @@ package configuration
 import (
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +13,9 @@ import (
 
 // The words below are those of the custom resources: a file and a Slice say the same thing in the same way.
 
-// ParseType reads IPv4, IPv6 or IPv4v6.
+// ParseType reads IPv4, IPv6, IPv4v6 or Ethernet.
 func ParseType(word string) (n1.SessionType, error) {
-	return oneOf("PDU session type", word, map[string]n1.SessionType{"IPv4": n1.IPv4, "IPv6": n1.IPv6, "IPv4v6": n1.IPv4v6})
+	return oneOf("PDU session type", word, map[string]n1.SessionType{"IPv4": n1.IPv4, "IPv6": n1.IPv6, "IPv4v6": n1.IPv4v6, "Ethernet": n1.Ethernet})
 }
 
 // ParseAlwaysOn reads Never, Requested or Always.
@@ -142,6 +143,56 @@ func ParsePorts(text string) (n1.PortRange, error) {
 		return n1.PortRange{}, fmt.Errorf("ports %.40q: write one, for example 80, or a range, for example 5060-5061, up to 65535", text)
 	}
 	return n1.PortRange{First: uint16(a), Last: uint16(b)}, nil
+}
+
+// ParseMAC reads six octets in hexadecimal, with colons; "" is none.
+func ParseMAC(text string) (out n1.MAC, err error) {
+	if text == "" {
+		return out, nil
+	}
+	address, err := net.ParseMAC(text)
+	if err != nil || len(address) != len(out) || !strings.Contains(text, ":") || n1.MAC(address) == out {
+		return out, fmt.Errorf("MAC address %.40q: write six octets in hexadecimal, for example 02:00:00:00:00:01", text)
+	}
+	return n1.MAC(address), nil
+}
+
+// ParseEtherType reads 0x and four hexadecimal digits; "" is none.
+func ParseEtherType(text string) (uint16, error) {
+	if text == "" {
+		return 0, nil
+	}
+	rest, is := strings.CutPrefix(text, "0x")
+	n, err := hexadecimal(rest, 4)
+	if err != nil || !is || n < leastEtherType {
+		return 0, fmt.Errorf("etherType %.40q: write 0x and four hexadecimal digits in quotes, \"0x0600\" at least, for example \"0x88b8\"", text)
+	}
+	return uint16(n), nil
+}
+
+// leastEtherType: what is less is a frame's length (IEEE 802.3 3.2.6).
+const leastEtherType = 0x0600
+
+// MakeFrame makes of a filter what it says of frames.
+func MakeFrame(remote, local string, vlan, serviceVLAN int32, etherType string) (out n1.Frame, err error) {
+	if out.Remote, err = ParseMAC(remote); err != nil {
+		return out, err
+	}
+	if out.Local, err = ParseMAC(local); err != nil {
+		return out, err
+	}
+	for _, v := range []struct {
+		field string
+		id    int32
+		to    *uint16
+	}{{"vlan", vlan, &out.CVLAN}, {"serviceVLAN", serviceVLAN, &out.SVLAN}} {
+		if v.id < 0 || v.id > 4094 {
+			return out, fmt.Errorf("%s %d: write 1 to 4094", v.field, v.id)
+		}
+		*v.to = uint16(v.id)
+	}
+	out.EtherType, err = ParseEtherType(etherType)
+	return out, err
 }
 
 // ParseSD reads six hexadecimal digits; "" and ffffff are none.

@@ -50,7 +50,10 @@ const (
 	CauseIPv4Only                    Cause = 50
 	CauseIPv6Only                    Cause = 51
 	CauseSessionDoesNotExist         Cause = 54
+	CauseIPv4v6Only                  Cause = 57
+	CauseUnstructuredOnly            Cause = 58
 	CauseUnsupported5QI              Cause = 59
+	CauseEthernetOnly                Cause = 61
 	CauseUnsupportedSSCMode          Cause = 68
 	CauseMissingOrUnknownDNNInSlice  Cause = 70
 	CauseInvalidPTI                  Cause = 81

@@ -21,6 +21,8 @@ const (
 	OptionPCSCFv4 uint16 = 0x000c
 	OptionDNSv4   uint16 = 0x000d
 	OptionMTUv4   uint16 = 0x0010
+	// OptionMTUEthernet is that of a frame's payload.
+	OptionMTUEthernet uint16 = 0x0020
 	// OptionIPCP is PPP's IP control protocol, by which many UEs ask for DNS servers (RFC 1332, RFC 1877).
 	OptionIPCP uint16 = 0x8021
 )
@@ -68,6 +70,8 @@ type Configuration struct {
 	DNS, PCSCF []netip.Addr
 	// MTU of the link for IPv4, octets; 0: not told.
 	MTU uint16
+	// EthernetMTU is that of a frame's payload, of a session of type Ethernet; 0: not told.
+	EthernetMTU uint16
 }
 
 // Answer gives the UE what it has asked for, of the versions that the session has, and nothing else.
@@ -92,6 +96,9 @@ func (c Configuration) Answer(asked Options, v4, v6 bool) (answer Options) {
 	}
 	if v4 && c.MTU != 0 && asked.Has(OptionMTUv4) {
 		answer = append(answer, Option{ID: OptionMTUv4, Content: binary.BigEndian.AppendUint16(nil, c.MTU)})
+	}
+	if c.EthernetMTU != 0 && asked.Has(OptionMTUEthernet) {
+		answer = append(answer, Option{ID: OptionMTUEthernet, Content: binary.BigEndian.AppendUint16(nil, c.EthernetMTU)})
 	}
 	for _, o := range asked {
 		if o.ID == OptionIPCP && v4 {

@@ -2,7 +2,9 @@ package n1
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"time"
 )
@@ -50,6 +52,66 @@ type Filter struct {
 	TOS, TOSMask uint8
 	// SPI of IPsec and flow label, 0 for any.
 	SPI, FlowLabel uint32
+	// Frame is what a filter of an Ethernet session looks for before the IP packet.
+	Frame Frame
+}
+
+// filterOfIP has the fields that a Filter without a Frame has.
+type filterOfIP struct {
+	ID                      uint8
+	Direction               Direction
+	Remote, Local           netip.Prefix
+	Protocol                int
+	RemotePorts, LocalPorts PortRange
+	TOS, TOSMask            uint8
+	SPI, FlowLabel          uint32
+}
+
+// Format writes a filter without a Frame as it was written before there were any: digests of it are in records, and what has another one is told anew.
+func (f Filter) Format(s fmt.State, verb rune) {
+	format := fmt.FormatString(s, verb)
+	fmt.Fprintf(s, format, filterOfIP{f.ID, f.Direction, f.Remote, f.Local, f.Protocol, f.RemotePorts, f.LocalPorts, f.TOS, f.TOSMask, f.SPI, f.FlowLabel}) // a State takes whatever it is given
+	if f.Frame != (Frame{}) {
+		fmt.Fprintf(s, format, f.Frame)
+	}
+}
+
+// MAC is an address of IEEE 802; that of zeros is none's.
+type MAC [6]byte
+
+func (m MAC) String() string { return net.HardwareAddr(m[:]).String() }
+
+// Frame is what an Ethernet frame has (TS 23.501 5.7.6.3). Remote is the data network's side: destination of uplink frames, source of downlink ones.
+type Frame struct {
+	Remote, Local MAC
+	// CVLAN and SVLAN are the IDs in the C-TAG and the S-TAG, 1 to 4094; 0 for any, and none.
+	CVLAN, SVLAN uint16
+	// CPriority and SPriority are PCP and DEI in the tags, as PriorityOf makes them; 0 for any.
+	CPriority, SPriority Priority
+	// EtherType behind the tags, 0 for any.
+	EtherType uint16
+}
+
+// Priority of a tag: 1 above PCP, of three bits, and DEI.
+type Priority uint8
+
+// PriorityOf a PCP, 0 to 7, and a DEI.
+func PriorityOf(pcp uint8, dei bool) Priority {
+	p := Priority(pcp&7)<<1 + 1
+	if dei {
+		p++
+	}
+	return p
+}
+
+// PCP and DEI of a Priority that is not 0.
+func (p Priority) PCP() (pcp uint8, dei bool) { return uint8(p-1) >> 1 & 7, (p-1)&1 != 0 }
+
+// OfIP says whether a filter looks for anything in an IP packet.
+func (f Filter) OfIP() bool {
+	g := Any(f.ID)
+	g.Direction, g.Frame = f.Direction, f.Frame
+	return f != g
 }
 
 // PortRange is closed.
@@ -91,7 +153,85 @@ const (
 	securityIndex    = 0x60
 	typeOfService    = 0x70
 	flowLabel        = 0x80
+	destinationMAC   = 0x81
+	sourceMAC        = 0x82
+	cTagVID          = 0x83
+	sTagVID          = 0x84
+	cTagPriority     = 0x85
+	sTagPriority     = 0x86
+	etherType        = 0x87
 )
+
+// macs are the components of a filter's remote and local address: of one for both directions, the destination is the remote one (TS 24.501 9.11.4.13).
+func macs(d Direction) (remote, local byte) {
+	if d == Downlink {
+		return sourceMAC, destinationMAC
+	}
+	return destinationMAC, sourceMAC
+}
+
+func (f Frame) encode(b []byte, d Direction) []byte {
+	remote, local := macs(d)
+	if f.Remote != (MAC{}) {
+		b = append(append(b, remote), f.Remote[:]...)
+	}
+	if f.Local != (MAC{}) {
+		b = append(append(b, local), f.Local[:]...)
+	}
+	for _, n := range []struct {
+		kind  byte
+		value uint16
+	}{{cTagVID, f.CVLAN}, {sTagVID, f.SVLAN}} {
+		if n.value != 0 {
+			b = binary.BigEndian.AppendUint16(append(b, n.kind), n.value&0x0fff)
+		}
+	}
+	for _, n := range []struct {
+		kind  byte
+		value Priority
+	}{{cTagPriority, f.CPriority}, {sTagPriority, f.SPriority}} {
+		if n.value != 0 {
+			b = append(b, n.kind, byte(n.value-1)&0x0f)
+		}
+	}
+	if f.EtherType != 0 {
+		b = binary.BigEndian.AppendUint16(append(b, etherType), f.EtherType)
+	}
+	return b
+}
+
+// read takes over one component of a frame.
+func (f *Frame) read(kind byte, v []byte, d Direction) error {
+	remote, local := macs(d)
+	switch kind {
+	case remote:
+		f.Remote = MAC(v)
+	case local:
+		f.Local = MAC(v)
+	case cTagVID, sTagVID:
+		n := binary.BigEndian.Uint16(v) & 0x0fff
+		if n == 0 || n == 0x0fff {
+			return fmt.Errorf("a packet filter has the VLAN ID %d, which is none", n)
+		}
+		if kind == cTagVID {
+			f.CVLAN = n
+		} else {
+			f.SVLAN = n
+		}
+	case cTagPriority:
+		f.CPriority = Priority(v[0]&0x0f) + 1
+	case sTagPriority:
+		f.SPriority = Priority(v[0]&0x0f) + 1
+	case etherType:
+		if f.EtherType = binary.BigEndian.Uint16(v); f.EtherType < 0x0600 {
+			return fmt.Errorf("a packet filter has the ethertype %#04x, which is a length", f.EtherType)
+		}
+	}
+	if kind == remote && f.Remote == (MAC{}) || kind == local && f.Local == (MAC{}) {
+		return errors.New("a packet filter has the MAC address of zeros, which is none's")
+	}
+	return nil
+}
 
 // Any is the filter of a default QoS rule.
 func Any(id uint8) Filter { return Filter{ID: id, Direction: Bidirectional, Protocol: -1} }
@@ -141,6 +281,7 @@ func (f Filter) encode(b []byte) []byte {
 	if f.FlowLabel != 0 {
 		b = append(b, flowLabel, byte(f.FlowLabel>>16), byte(f.FlowLabel>>8), byte(f.FlowLabel))
 	}
+	b = f.Frame.encode(b, f.Direction)
 	if len(b) == at {
 		b = append(b, matchAll)
 	}
@@ -220,6 +361,7 @@ func decodeRules(b []byte) (rules []Rule, cause Cause, reason string) {
 var componentLengths = map[byte]int{
 	matchAll: 0, remoteIPv4: 8, localIPv4: 8, remoteIPv6: 17, localIPv6: 17, protocolID: 1, singleLocalPort: 2,
 	localPortRange: 4, singleRemotePort: 2, remotePortRange: 4, securityIndex: 4, typeOfService: 2, flowLabel: 3,
+	destinationMAC: 6, sourceMAC: 6, cTagVID: 2, sTagVID: 2, cTagPriority: 1, sTagPriority: 1, etherType: 2,
 }
 
 func decodeFilter(b []byte, onlyID bool) (f Filter, rest []byte, cause Cause, reason string) {
@@ -279,6 +421,8 @@ func decodeFilter(b []byte, onlyID bool) (f Filter, rest []byte, cause Cause, re
 			f.TOS, f.TOSMask = v[0]&v[1], v[1]
 		case flowLabel:
 			f.FlowLabel = (uint32(v[0])<<16 | uint32(v[1])<<8 | uint32(v[2])) & 0xfffff
+		default:
+			err = f.Frame.read(kind, v, f.Direction)
 		}
 		if err != nil {
 			return Filter{}, nil, CauseSemanticErrorInFilters, err.Error()

@@ -323,7 +323,7 @@ func subscriptionOf(d *nudm.Data) procedure.Subscription {
 	return out
 }
 
-var sessionTypeNames = map[n1.SessionType]string{n1.IPv4: "IPV4", n1.IPv6: "IPV6", n1.IPv4v6: "IPV4V6"}
+var sessionTypeNames = map[n1.SessionType]string{n1.IPv4: "IPV4", n1.IPv6: "IPV6", n1.IPv4v6: "IPV4V6", n1.Ethernet: "ETHERNET"}
 
 func (s *Shard) policy(ctx context.Context, a procedure.AskPolicy) procedure.Event {
 	if s.pod.PCF == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -254,8 +255,18 @@ type vendorConfiguration struct {
 	Flows []string `json:"flows"`
 }
 
-// configureOwn adds what is the subscriber's alone.
-func (c *dnnConfiguration) configureOwn(slice subscription.SubscribedSlice, dnn string) {
+// typeEthernet is a PDU session type of TS 29.571 5.4.3.1: a data network that has it has no other.
+const typeEthernet = "ETHERNET"
+
+// configureOwn adds what is the subscriber's alone. A session of Ethernet has no IP address, and no routes to it.
+func (c *dnnConfiguration) configureOwn(slice subscription.SubscribedSlice, dn subscription.DataNetwork) {
+	if len(slice.Flows) > 0 {
+		c.Vendor = &vendorConfiguration{Flows: slice.Flows}
+	}
+	if slices.Contains(dn.SessionTypes, typeEthernet) {
+		return
+	}
+	dnn := dn.DNN
 	if a := slice.Addresses[dnn]; a.IPv4 != "" {
 		c.StaticIPAddress = append(c.StaticIPAddress, ipAddress{IPv4: a.IPv4})
 	}
@@ -268,14 +279,11 @@ func (c *dnnConfiguration) configureOwn(slice subscription.SubscribedSlice, dnn 
 	for _, p := range slice.Routes[dnn].IPv6 {
 		c.IPv6FrameRoutes = append(c.IPv6FrameRoutes, frameRoute{IPv6: p})
 	}
-	if len(slice.Flows) > 0 {
-		c.Vendor = &vendorConfiguration{Flows: slice.Flows}
-	}
 }
 
 func configure(slice subscription.SubscribedSlice, dn subscription.DataNetwork) dnnConfiguration {
 	var c dnnConfiguration
-	c.configureOwn(slice, dn.DNN)
+	c.configureOwn(slice, dn)
 	c.PDUSessionTypes.Default = dn.SessionTypes[0]
 	c.PDUSessionTypes.Allowed = dn.SessionTypes
 	c.SSCModes.Default = "SSC_MODE_1"

@@ -3,14 +3,15 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/util/intstr"
 
 // SessionType is a PDU session type (TS 23.501 5.8.2.2).
-// +kubebuilder:validation:Enum=IPv4;IPv6;IPv4v6
+// +kubebuilder:validation:Enum=IPv4;IPv6;IPv4v6;Ethernet
 type SessionType string
 
 // Values of SessionType.
 const (
-	SessionIPv4   SessionType = "IPv4"
-	SessionIPv6   SessionType = "IPv6"
-	SessionIPv4v6 SessionType = "IPv4v6"
+	SessionIPv4     SessionType = "IPv4"
+	SessionIPv6     SessionType = "IPv6"
+	SessionIPv4v6   SessionType = "IPv4v6"
+	SessionEthernet SessionType = "Ethernet"
 )
 
 // AlwaysOnPolicy says which PDU sessions are always-on (TS 23.501 5.6.13).
@@ -97,7 +98,7 @@ type QoSFlow struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
-	Filters []PacketFilter `json:"filters"`
+	Filters []FlowFilter `json:"filters"`
 }
 
 // FlowBitRate is a number, a space and a unit, as a BitRate, of which there are too many here for its sentences.
@@ -148,6 +149,46 @@ type PacketFilter struct {
 	LocalPorts *Ports `json:"localPorts,omitempty"`
 }
 
+// FlowFilter matches the packets of a QoS flow.
+type FlowFilter struct {
+	PacketFilter `json:",inline"`
+	// ethernet is what frames have, in a data network of Ethernet (TS 23.501 5.7.6.3). What is named beside it is looked for in the IP packet of the
+	// frame.
+	// +optional
+	Ethernet *EthernetFilter `json:"ethernet,omitempty"`
+}
+
+// EthernetFilter matches frames by what it names.
+type EthernetFilter struct {
+	// remoteMAC is the address in the data network: the destination of uplink frames, and the source of downlink ones.
+	// +optional
+	RemoteMAC MACAddress `json:"remoteMAC,omitempty"`
+	// localMAC is the address at the UE.
+	// +optional
+	LocalMAC MACAddress `json:"localMAC,omitempty"`
+	// vlan is the ID in the 802.1Q tag (C-TAG).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4094
+	VLAN int32 `json:"vlan,omitempty"`
+	// serviceVLAN is the ID in the tag of 802.1ad (S-TAG).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4094
+	ServiceVLAN int32 `json:"serviceVLAN,omitempty"`
+	// etherType behind the tags, hexadecimal and in quotes, for example "0x88b8" for GOOSE.
+	// +optional
+	// +kubebuilder:validation:MaxLength=6
+	// +kubebuilder:validation:Pattern=`^0x(0[6-9a-fA-F]|[1-9a-fA-F][0-9a-fA-F])[0-9a-fA-F]{2}$`
+	EtherType string `json:"etherType,omitempty"`
+}
+
+// MACAddress is one of IEEE 802, six octets in hexadecimal, for example 02:00:00:00:00:01.
+//
+// +kubebuilder:validation:MaxLength=17
+// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$`
+type MACAddress string
+
 // Ports is a port, or the first and the last of a range.
 //
 // +kubebuilder:validation:XIntOrString
@@ -194,11 +235,12 @@ type DataNetworkUPF struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// uePools are the networks that its UEs' addresses come from. No other UPF may use them.
+	// uePools are the networks that its UEs' addresses come from. No other UPF may use them. A data network of Ethernet has none.
+	// +optional
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
-	UEPools []CIDR `json:"uePools"`
+	UEPools []CIDR `json:"uePools,omitempty"`
 	// staticPools are the networks of static addresses that are routed to it.
 	// +optional
 	// +kubebuilder:validation:MaxItems=4

@@ -268,7 +268,16 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"IPv6 without a pool":             {`dns: [1.1.1.1]`, `sessionTypes: [IPv4, IPv4v6]`, `sessionTypes has IPv6, and uePools has no IPv6 network: write one, for example 2001:db8:45::/48`},
 				"IPv4 without a pool":             {`[10.45.0.0/16]`, "[\"2001:db8:45::/48\"]\n    sessionTypes: [IPv4]", `sessionTypes has IPv4, and uePools has no IPv4 network`},
 				"a session type twice":            {`dns: [1.1.1.1]`, `sessionTypes: [IPv4, IPv4]`, `sessionTypes names one twice`},
-				"a session type that is none":     {`dns: [1.1.1.1]`, `sessionTypes: [Ethernet]`, `supported values: "IPv4", "IPv6", "IPv4v6"`},
+				"a session type that is none":     {`dns: [1.1.1.1]`, `sessionTypes: [Unstructured]`, `supported values: "IPv4", "IPv6", "IPv4v6", "Ethernet"`},
+				"no pools":                        {`uePools: [10.45.0.0/16]`, `mtu: 1400`, `uePools is missing: write the networks that UE addresses come from, for example [10.45.0.0/16]`},
+				"Ethernet with a pool":            {`dns: [1.1.1.1]`, `sessionTypes: [Ethernet]`, `leave uePools, staticPools, dns, pcscf, breakouts and poolRouting out`},
+				"Ethernet with a DNS server":      {`uePools: [10.45.0.0/16]`, `sessionTypes: [Ethernet]`, `leave uePools, staticPools, dns, pcscf, breakouts and poolRouting out`},
+				"Ethernet with pools of a UPF":    {"uePools: [10.45.0.0/16]\n    dns: [1.1.1.1]", "sessionTypes: [Ethernet]\n    upfs: [{name: edge, uePools: [10.46.0.0/16]}]", `breakouts and poolRouting out, also of upfs`},
+				"Ethernet beside IP":              {`dns: [1.1.1.1]`, `sessionTypes: [IPv4, Ethernet]`, `sessionTypes has Ethernet beside IP`},
+				"a further UPF of no pools":       {`dns: [1.1.1.1]`, `upfs: [{name: edge}]`, `upfs has a UPFInstance without uePools: write the networks`},
+				"a MAC address of a filter":       {"uePools: [10.45.0.0/16]\n    dns: [1.1.1.1]", "sessionTypes: [Ethernet]\n    flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{ethernet: {remoteMAC: 02-00-00-00-00-01}}]}]", `ethernet.remoteMAC`},
+				"an etherType of a filter":        {"uePools: [10.45.0.0/16]\n    dns: [1.1.1.1]", "sessionTypes: [Ethernet]\n    flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{ethernet: {etherType: \"88b8\"}}]}]", `ethernet.etherType`},
+				"a VLAN of a filter":              {"uePools: [10.45.0.0/16]\n    dns: [1.1.1.1]", "sessionTypes: [Ethernet]\n    flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{ethernet: {vlan: 4095}}]}]", `less than or equal to 4094`},
 				"an IPv6 pool of one UE and":      {`10.45.0.0/16`, `"2001:db8::/65"`, `"2001:db8::/65" has no room for UEs, which get a /64 each`},
 				"an IPv6 P-CSCF for IPv4":         {`dns: [1.1.1.1]`, `pcscf: ["2001:db8::5"]`, `pcscf has an IPv6 server, and UEs have IPv4 addresses only`},
 				"a P-CSCF that is none":           {`dns: [1.1.1.1]`, `pcscf: [127.0.0.1]`, `"127.0.0.1" is no address of a server`},
@@ -477,6 +486,12 @@ func TestSchemaTakesDataNetworks(t *testing.T) {
     - {name: own, fiveQI: 200, precedence: 254, filters: [{}]}
     breakouts: [{name: edge, prefixes: [203.0.113.0/24], upfInstance: edge, tacs: ["000002"]}]
     upfs: [{name: edge, uePools: [10.46.0.0/16], tacs: ["00000a"]}]`},
+		"Ethernet": {"uePools: [10.45.0.0/16]\n    dns: [1.1.1.1]", `sessionTypes: [Ethernet]
+    networkInstance: factory
+    mtu: 1500
+    upfs: [{name: edge, tacs: ["00000a"]}]
+    flows: [{name: goose, fiveQI: 69, precedence: 1, filters: [
+      {ethernet: {remoteMAC: "01:0c:cd:01:00:01", localMAC: "02:00:00:00:00:01", vlan: 7, serviceVLAN: 4094, etherType: "0x88b8"}}, {remote: 192.0.2.0/24, ethernet: {etherType: "0x0800"}}]}]`},
 		"no sd":         {`sst: 1, sd: "010203"`, `sst: 1`},
 		"sd of letters": {`sd: "010203"`, `sd: abcdeF`},
 	} {

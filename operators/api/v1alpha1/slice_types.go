@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -78,10 +80,14 @@ const (
 // staticPools, upfs, networkInstance, IPv6 pools and IPv6 DNS servers need controlPlane Core5G of the core: with Free5GC condition SMFReady
 // says which of them the SMF does not know, and it is not started.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.sessionTypes) || !self.sessionTypes.exists(t, t != 'IPv6') || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 4)",message="sessionTypes has IPv4, and uePools has no IPv4 network: write one, for example 10.45.0.0/16"
-// +kubebuilder:validation:XValidation:rule="!has(self.sessionTypes) || !self.sessionTypes.exists(t, t != 'IPv4') || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 6)",message="sessionTypes has IPv6, and uePools has no IPv6 network: write one, for example 2001:db8:45::/48"
-// +kubebuilder:validation:XValidation:rule="!has(self.dns) || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 6) || self.dns.all(d, !isIP(d) || ip(d).family() == 4)",message="dns has an IPv6 server, and UEs have IPv4 addresses only: write an IPv4 DNS server, for example 1.1.1.1, or add an IPv6 network to uePools"
-// +kubebuilder:validation:XValidation:rule="!has(self.pcscf) || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 6) || self.pcscf.all(d, !isIP(d) || ip(d).family() == 4)",message="pcscf has an IPv6 server, and UEs have IPv4 addresses only: write an IPv4 address, or add an IPv6 network to uePools"
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTypes) || !has(self.uePools) || !self.sessionTypes.exists(t, t != 'IPv6') || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 4)",message="sessionTypes has IPv4, and uePools has no IPv4 network: write one, for example 10.45.0.0/16"
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTypes) || !has(self.uePools) || !self.sessionTypes.exists(t, t != 'IPv4') || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 6)",message="sessionTypes has IPv6, and uePools has no IPv6 network: write one, for example 2001:db8:45::/48"
+// +kubebuilder:validation:XValidation:rule="!has(self.dns) || !has(self.uePools) || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 6) || self.dns.all(d, !isIP(d) || ip(d).family() == 4)",message="dns has an IPv6 server, and UEs have IPv4 addresses only: write an IPv4 DNS server, for example 1.1.1.1, or add an IPv6 network to uePools"
+// +kubebuilder:validation:XValidation:rule="!has(self.pcscf) || !has(self.uePools) || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 6) || self.pcscf.all(d, !isIP(d) || ip(d).family() == 4)",message="pcscf has an IPv6 server, and UEs have IPv4 addresses only: write an IPv4 address, or add an IPv6 network to uePools"
+// +kubebuilder:validation:XValidation:rule="has(self.uePools) || (has(self.sessionTypes) && 'Ethernet' in self.sessionTypes)",message="uePools is missing: write the networks that UE addresses come from, for example [10.45.0.0/16]; only a data network of sessionTypes [Ethernet] has none"
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTypes) || !('Ethernet' in self.sessionTypes) || self.sessionTypes.size() == 1",message="sessionTypes has Ethernet beside IP, and packets of one are nothing to the network of the other: write a data network of its own for Ethernet"
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTypes) || !('Ethernet' in self.sessionTypes) || !(has(self.uePools) || has(self.staticPools) || has(self.dns) || has(self.pcscf) || has(self.breakouts) || has(self.poolRouting) || (has(self.upfs) && self.upfs.exists(u, has(u.uePools) || has(u.staticPools))))",message="the core gives UEs no IP addresses in a data network of Ethernet: leave uePools, staticPools, dns, pcscf, breakouts and poolRouting out, also of upfs"
+// +kubebuilder:validation:XValidation:rule="(has(self.sessionTypes) && 'Ethernet' in self.sessionTypes) || !has(self.upfs) || self.upfs.all(u, has(u.uePools))",message="upfs has a UPFInstance without uePools: write the networks that addresses of its UEs come from, for example [10.46.0.0/16]"
 type DataNetwork struct {
 	// dnn is the data network name.
 	DNN DNN `json:"dnn"`
@@ -89,7 +95,9 @@ type DataNetwork struct {
 	// out: the one that is named as the DNN is, where there is one, else n6. PDU sessions that there are stay where they are.
 	// +optional
 	NetworkInstance DNN `json:"networkInstance,omitempty"`
-	// uePools are the networks that UE addresses come from. No other data network of the core may use them in the same network instance.
+	// uePools are the networks that UE addresses come from. No other data network of the core may use them in the same network instance. A data
+	// network of Ethernet has none.
+	// +optional
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
@@ -97,9 +105,9 @@ type DataNetwork struct {
 	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() == 4 || cidr(self).prefixLength() <= 64",messageExpression="'\"' + self + '\" has no room for UEs, which get a /64 each: write a network of prefix length 64 or less, for example 2001:db8:45::/48'"
 	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() == 6 || cidr(self).prefixLength() <= 30",messageExpression="'\"' + self + '\" has no room for UEs: write a network of prefix length 30 or less, for example 10.45.0.0/16'"
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.all(b, a == b || !isCIDR(a) || !isCIDR(b) || !cidr(a).containsCIDR(b)))",message="uePools of one data network must not overlap: write the larger one only"
-	UEPools []CIDR `json:"uePools"`
+	UEPools []CIDR `json:"uePools,omitempty"`
 	// sessionTypes that UEs may ask for; the first is given to those that ask for none. When left out: those that uePools
-	// has addresses for, IPv4 first.
+	// has addresses for, IPv4 first. Ethernet stands alone: PDU sessions are ports of a bridge, in a network instance of type Ethernet.
 	// +optional
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
@@ -135,7 +143,8 @@ type DataNetwork struct {
 	// arp of the default QoS flow.
 	// +kubebuilder:default={}
 	ARP ARP `json:"arp,omitempty"`
-	// mtu of the PDU session in bytes, as told to UEs that ask; N3 needs 44 more. free5GC's SMF tells 1400 in any case.
+	// mtu of the PDU session in bytes, as told to UEs that ask; N3 needs 44 more. Of Ethernet it is that of a frame's payload, and N3 needs 66
+	// more, for two VLAN tags. free5GC's SMF tells 1400 in any case.
 	// +kubebuilder:default=1400
 	// +kubebuilder:validation:Minimum=576
 	// +kubebuilder:validation:Maximum=9000
@@ -189,6 +198,9 @@ type DataNetwork struct {
 	// +optional
 	PoolRouting PoolRouting `json:"poolRouting,omitempty"`
 }
+
+// IsEthernet says whether PDU sessions of the data network are of type Ethernet.
+func (d *DataNetwork) IsEthernet() bool { return slices.Contains(d.SessionTypes, SessionEthernet) }
 
 // PoolRouting says where packets to UEs' addresses arrive.
 // +kubebuilder:validation:Enum=PerUnit;AllUnits
@@ -289,6 +301,7 @@ type SliceUnitStatus struct {
 	// n4Address is where the SMF reaches the unit.
 	N4Address string `json:"n4Address"`
 	// uePools is the unit's part of the UE pools: routes to it lead to the unit's N6 address.
+	// +optional
 	// +listType=atomic
-	UEPools []string `json:"uePools"`
+	UEPools []string `json:"uePools,omitempty"`
 }

@@ -220,6 +220,36 @@ func TestBuildOfAUPFElsewhere(t *testing.T) {
 	}
 }
 
+// A data network of Ethernet has the network instance of each unit, filters of frames, and no pools.
+func TestBuildOfEthernet(t *testing.T) {
+	o := objects(t)
+	vlan := int32(200)
+	o.UPFInstances[0].Spec.NetworkInstances = []v1alpha1.NetworkInstance{{Name: "plant", VLAN: &vlan}}
+	o.Slices[0].Spec.DataNetworks[0] = read[v1alpha1.DataNetwork](t, `
+dnn: lan
+sessionTypes: [Ethernet]
+networkInstance: plant
+mtu: 1500
+flows: [{name: goose, fiveQI: 69, precedence: 9, filters: [{ethernet: {remoteMAC: "01:0C:CD:01:00:01", localMAC: "02:00:00:00:00:01", vlan: 7, serviceVLAN: 8, etherType: "0x88b8"}}]}]
+`)
+	s, refusals := Build(o, &Good{})
+	if len(refusals) != 0 {
+		t.Fatalf("refused: %v", refusals)
+	}
+	lan := s.Named(o.Slices[0].Name, "lan")
+	frame := n1.Frame{Remote: n1.MAC{1, 0x0c, 0xcd, 1, 0, 1}, Local: n1.MAC{2, 0, 0, 0, 0, 1}, CVLAN: 7, SVLAN: 8, EtherType: 0x88b8}
+	if !lan.Ethernet() || lan.Flows[0].Filters[0].Frame != frame || lan.Configuration().EthernetMTU != 1500 || lan.Configuration().MTU != 0 {
+		t.Errorf("%+v", lan)
+	}
+	if at := lan.Units[0].NodeID; lan.Settings().Units[at].Core != "plant" {
+		t.Errorf("the network instance at %s: %+v", at, lan.Settings().Units[at])
+	}
+	o.Slices[0].Spec.DataNetworks[0].Flows[0].Filters[0].Ethernet.VLAN = 4095
+	if _, refusals = Build(o, &Good{}); len(refusals) != 1 || !strings.Contains(refusals[0].Error(), "flow goose: filter 0: ethernet: vlan 4095: write 1 to 4094") {
+		t.Errorf("a VLAN that is none: %v", refusals)
+	}
+}
+
 // Two Slices have one pool in two network instances, which each unit is told by its UPFInstance's names.
 func TestBuildOfNetworkInstances(t *testing.T) {
 	o := objects(t)

@@ -154,7 +154,7 @@ func flowOf(r *reading, o *v1alpha1.QoSFlow) configuration.Flow {
 	return f
 }
 
-func filterOf(r *reading, where string, o v1alpha1.PacketFilter) n1.Filter {
+func filterOf(r *reading, where string, o v1alpha1.FlowFilter) n1.Filter {
 	var remote netip.Prefix
 	if o.Remote != "" {
 		remote = take(r, where, string(o.Remote), netip.ParsePrefix)
@@ -168,6 +168,11 @@ func filterOf(r *reading, where string, o v1alpha1.PacketFilter) n1.Filter {
 	f, err := configuration.MakeFilter(string(o.Direction), remote, text(o.Protocol), text((*intstr.IntOrString)(o.RemotePorts)), text((*intstr.IntOrString)(o.LocalPorts)))
 	if err != nil {
 		r.note(fmt.Errorf("%s: %w", where, err))
+	}
+	if e := o.Ethernet; e != nil {
+		if f.Frame, err = configuration.MakeFrame(string(e.RemoteMAC), string(e.LocalMAC), e.VLAN, e.ServiceVLAN, e.EtherType); err != nil {
+			r.note(fmt.Errorf("%s: ethernet: %w", where, err))
+		}
 	}
 	return f
 }
