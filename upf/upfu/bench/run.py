@@ -25,9 +25,9 @@ HUGEPAGES = "/sys/kernel/mm/hugepages/hugepages-2048kB"
 class Pages:
     """2 MiB hugepages for the time of the run; what we add we take away."""
 
-    def __init__(self, mib):
+    def __init__(self, *mib):
         self.added = 0
-        want = (mib + 1) // 2
+        want = sum((each + 1) // 2 for each in mib)  # of each program: two that need half a page need two
         if os.environ.get("BENCH_PAGES") == "4K":
             self.enough = False
             return
@@ -170,11 +170,13 @@ def main():
         lines = scaling(options, cpus)
         print("\n".join(lines))
         return 1 if any(line.startswith("FAIL") for line in lines) else 0
-    need = sum(int(subprocess.check_output([p, "--need", str(options.sessions)])) for p in programs)
-    pages = Pages(need)
+    pages = Pages(*(int(subprocess.check_output([p, "--need", str(options.sessions)])) for p in programs))
     benches = []
     try:
         benches = [Bench(p, options.sessions, pages.enough) for p in programs]
+        alike = {bench.about[-1] for bench in benches}
+        if len(alike) > 1:  # else one is slower for that alone
+            sys.exit(f"bench: the revisions do not have the same memory, and do not compare: {', '.join(sorted(alike))}")
         print(f"# sessions={options.sessions} {' '.join(benches[0].about)} cpus={cpus}", flush=True)
         if options.stages:
             for case in range(benches[0].cases):
