@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	accessmanagement "core5g.dev/core5g/images/access-management/configuration/cluster"
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -116,6 +117,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.findSlices,
 		r.findAllocations,
 		r.findDatabase,
+		r.judgeConfiguration,
 		r.applyNetworkPolicies,
 		r.keepAccounts,
 		r.keepCertificates,
@@ -170,8 +172,7 @@ func (r *CoreReconciler) keepAllocations(ctx context.Context, s *coreScope) erro
 	return r.applier.keep(ctx, s.kept)
 }
 
-// findDatabase resolves the database and with it judges the configuration: everything else about a
-// Core5G was judged by its schema.
+// findDatabase resolves the database, and with it judges what of the configuration everything is made by.
 func (r *CoreReconciler) findDatabase(ctx context.Context, s *coreScope) error {
 	spec := s.core.Spec.Database
 	if s.core.Fused() { // which has none
@@ -183,7 +184,6 @@ func (r *CoreReconciler) findDatabase(ctx context.Context, s *coreScope) error {
 	}
 	if spec.Type != api.DatabaseExternal {
 		s.database = specs.EmbeddedDatabase(s.core)
-		s.conditions.yes(api.ConditionConfigurationValid, api.ReasonReady, "the configuration is complete")
 		return nil
 	}
 	key := spec.URISecretRef.Key
@@ -205,8 +205,23 @@ func (r *CoreReconciler) findDatabase(ctx context.Context, s *coreScope) error {
 		s.halt(api.ReasonMalformed, fmt.Sprintf("key %q of Secret %s is no URI of a MongoDB: it must begin with mongodb:// or mongodb+srv://", key, spec.URISecretRef.Name))
 	default:
 		s.database = specs.Database{URI: uri, External: true}
-		s.conditions.yes(api.ConditionConfigurationValid, api.ReasonReady, "the configuration is complete")
 	}
+	return nil
+}
+
+// judgeConfiguration by the word of the AMF, which follows the Core5G itself: what the schema cannot see. What it cannot use costs nobody else anything.
+func (r *CoreReconciler) judgeConfiguration(_ context.Context, s *coreScope) error {
+	if s.halted {
+		return nil
+	}
+	if s.core.OwnControlPlane() {
+		if err := accessmanagement.Problem(s.core); err != nil {
+			s.conditions.no(api.ConditionConfigurationValid, api.ReasonMalformed,
+				fmt.Sprintf("the AMF cannot use the Core5G as it is, and serves as before, or not at all where it is new: %v", err))
+			return nil
+		}
+	}
+	s.conditions.yes(api.ConditionConfigurationValid, api.ReasonReady, "the configuration is complete")
 	return nil
 }
 

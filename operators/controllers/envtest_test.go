@@ -52,6 +52,7 @@ func TestEnvtest(t *testing.T) {
 		"a core changes its layout, and back":                    e.testLayouts,
 		"NetworkPolicies come with a core and go when told":      e.testNetworkPolicies,
 		"an external database comes from a Secret":               e.testExternalDatabase,
+		"what the AMF cannot use is said, and holds up nothing":  e.testWhatTheAMFCannotUse,
 		"a session store is made where it is asked for":          e.testSessionStore,
 		"a site's session store is looked at":                    e.testExternalSessionStore,
 		"a Slice comes and goes without touching anything else":  e.testSliceLife,
@@ -216,6 +217,22 @@ func (e *environment) testCore(t *testing.T) {
 	if len(core.Status.Functions) != 6 {
 		t.Errorf("functions: %v", core.Status.Functions)
 	}
+}
+
+// What core5g's own AMF cannot use of a Core5G, which it reads itself, is a condition; everything else goes on.
+func (e *environment) testWhatTheAMFCannotUse(t *testing.T) {
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	core.Spec.ControlPlane, core.Spec.SessionStore = api.ControlPlaneCore5G, &api.SessionStoreSpec{}
+	core.Spec.TACs = []api.TAC{"00000a", "00000A"}
+	e.create(t, core)
+	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionFalse, api.ReasonMalformed, "the AMF cannot use the Core5G as it is, and serves as before, or not at all where it is new: tac 00000a is there twice: write it once")
+	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionFalse, api.ReasonMalformed, "tac 00000a is there twice")
+	eventually(t, "the SMF is made all the same", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf"}, &appsv1.Deployment{})
+	})
+	e.edit(t, core, func() { core.Spec.TACs = []api.TAC{"00000a"} })
+	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionTrue, api.ReasonReady, "")
 }
 
 func (e *environment) testExternalDatabase(t *testing.T) {

@@ -224,9 +224,8 @@ type Breakout struct {
 	// tacs where it holds; everywhere when left out.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:Pattern=`^[0-9a-fA-F]{6}$`
 	// +listType=set
-	TACs []string `json:"tacs,omitempty"`
+	TACs []TAC `json:"tacs,omitempty"`
 }
 
 // DataNetworkUPF is a further UPFInstance that serves a data network.
@@ -249,7 +248,6 @@ type DataNetworkUPF struct {
 	// tacs that it serves; all when left out. A UPF that names the UE's tracking area comes before one that names none.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:Pattern=`^[0-9a-fA-F]{6}$`
 	// +listType=set
-	TACs []string `json:"tacs,omitempty"`
+	TACs []TAC `json:"tacs,omitempty"`
 }

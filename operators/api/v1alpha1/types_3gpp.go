@@ -118,13 +118,14 @@ func (s SNSSAI) Equal(o SNSSAI) bool {
 	return s.SST == o.SST && strings.EqualFold(s.SD, o.SD)
 }
 
-// TAC is a tracking area code of 5GS: six hexadecimal digits (TS 23.003 19.4.2.3).
+// TAC is a tracking area code of 5GS: six hexadecimal digits. 000000 and FFFFFE say that there is none (TS 23.003 19.4.2.3).
 //
 // +kubebuilder:validation:XIntOrString
 // +kubebuilder:validation:Type=""
 // +kubebuilder:validation:MaxLength=16
 // +kubebuilder:validation:XValidation:rule="type(self) == string",message="write a tac in quotes, for example \"000001\": without them YAML reads a number, and loses zeros"
 // +kubebuilder:validation:XValidation:rule="type(self) != string || (self.size() == 6 && [0, 1, 2, 3, 4, 5].all(i, self.charAt(i) in '0123456789ABCDEFabcdef'.split(\"\")))",message="a tac must be 6 hexadecimal digits in quotes, for example \"000001\""
+// +kubebuilder:validation:XValidation:rule="type(self) != string || !(self.lowerAscii() in ['000000', 'fffffe'])",message="tac 000000 and FFFFFE are reserved, and say that there is no tracking area (TS 23.003): write another, for example \"000001\", and the same in your gNBs"
 type TAC string
 
 // CIDR is an IP network: its network address and prefix length.

@@ -163,7 +163,7 @@ func (in *Breakout) DeepCopyInto(out *Breakout) {
 	}
 	if in.TACs != nil {
 		in, out := &in.TACs, &out.TACs
-		*out = make([]string, len(*in))
+		*out = make([]TAC, len(*in))
 		copy(*out, *in)
 	}
 }
@@ -503,7 +503,7 @@ func (in *DataNetworkUPF) DeepCopyInto(out *DataNetworkUPF) {
 	}
 	if in.TACs != nil {
 		in, out := &in.TACs, &out.TACs
-		*out = make([]string, len(*in))
+		*out = make([]TAC, len(*in))
 		copy(*out, *in)
 	}
 }

@@ -39,6 +39,12 @@ func Build(core *v1alpha1.Core5G, good *Good) (*procedure.Settings, []customreso
 	return good.settings, []customresources.Refusal{{Kind: "Core5G", Name: name, Err: err, Earlier: good.settings != nil}}
 }
 
+// Problem says why the AMF cannot use a Core5G as it is, and what to write instead; nil: it can.
+func Problem(core *v1alpha1.Core5G) error {
+	_, err := settingsOf(core)
+	return err
+}
+
 func removed(s *procedure.Settings) *procedure.Settings {
 	out := *s
 	out.Removed = true

@@ -171,6 +171,11 @@ func TestBuildRefuses(t *testing.T) {
 				t.Errorf("%s: %v, want %q, and what was before", name, refusals, c.want)
 			}
 		}
+		if o := c.change(core(t, "")); o != nil {
+			if err := Problem(o); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(c.want, "Core5G core5g: ")) {
+				t.Errorf("%s: the operator is told %v, want %q", name, err, c.want)
+			}
+		}
 		got, refusals := Build(c.change(core(t, "")), &Good{})
 		if got != nil || len(refusals) != 1 || refusals[0].Earlier {
 			t.Errorf("%s, and nothing before: %+v, %v", name, got, refusals)

@@ -173,7 +173,7 @@ func TestBuildOfAUPFElsewhere(t *testing.T) {
 	o.UPFInstances = append(o.UPFInstances, read[v1alpha1.UPFInstance](t, elsewhere))
 	o.Slices[0].Spec.UPFSelector = &v1alpha1.UPFSelector{Name: "edge"}
 	o.Slices[0].Spec.DataNetworks[0].UEPools = []v1alpha1.CIDR{"10.60.0.0/16"}
-	o.Slices[1].Spec.DataNetworks[0].UPFs = []v1alpha1.DataNetworkUPF{{Name: "edge", UEPools: []v1alpha1.CIDR{"10.61.0.0/16"}, TACs: []string{"000007"}}}
+	o.Slices[1].Spec.DataNetworks[0].UPFs = []v1alpha1.DataNetworkUPF{{Name: "edge", UEPools: []v1alpha1.CIDR{"10.61.0.0/16"}, TACs: []v1alpha1.TAC{"000007"}}}
 	o.Slices[1].Spec.DataNetworks[0].Breakouts = []v1alpha1.Breakout{{Name: "near", Prefixes: []v1alpha1.CIDR{"192.0.2.0/24"}, UPFInstance: "edge"}}
 	s, refusals := Build(o, &Good{})
 	if len(refusals) != 0 {
