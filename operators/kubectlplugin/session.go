@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -95,6 +96,9 @@ type storyRules struct {
 		UEIPAddress string   `json:"ueIPAddress"`
 		QFI         int      `json:"qfi"`
 		SDFFilters  []string `json:"sdfFilters"`
+		Frames      []string `json:"ethernetFilters"`
+		Ethernet    bool     `json:"ethernetSession"`
+		MACs        bool     `json:"reportsMACs"`
 		FAR         int      `json:"far"`
 		QERs        []int    `json:"qers"`
 	} `json:"pdrs"`
@@ -168,6 +172,9 @@ func (s *story) print(out io.Writer) {
 	lines := [][]string{
 		{"slice", fmt.Sprintf("%s (%s), DNN %s, %s%s", s.Slice, s.SNSSAI, s.DNN, s.Type, said(s.AlwaysOn, ", always-on"))},
 		{"addresses", or(strings.Join(s.Addresses, " "), "-") + said(s.Static, " (static)")},
+	}
+	if s.Type == typeEthernet {
+		lines[1] = []string{"MACs", or(strings.Join(s.MACs, " "), "-") + said(s.MoreMACs, ", and others")}
 	}
 	if len(s.Framed) > 0 {
 		lines = append(lines, []string{"behind it", strings.Join(s.Framed, " ")})
@@ -266,7 +273,8 @@ func (s *story) printRules(out io.Writer) {
 func (list *storyRules) print(out io.Writer, title string) {
 	rows := [][]string{{title, "OF", "WHAT"}}
 	for _, r := range list.PDRs {
-		what := strings.Join(append([]string{r.FTEID, r.UEIPAddress}, r.SDFFilters...), ", ")
+		words := append([]string{r.FTEID, r.UEIPAddress, said(r.Ethernet, "frames of the session")}, append(r.SDFFilters, r.Frames...)...)
+		what := strings.Join(slices.DeleteFunc(append(words, said(r.MACs, "MAC addresses are reported")), func(w string) bool { return w == "" }), ", ")
 		if r.QFI != 0 {
 			what += fmt.Sprintf(", QFI %d", r.QFI)
 		}

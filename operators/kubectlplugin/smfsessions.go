@@ -21,6 +21,8 @@ type smfSession struct {
 	DNN       string    `json:"dnn"`
 	Type      string    `json:"type"`
 	Addresses []string  `json:"addresses"`
+	MACs      []string  `json:"macAddresses"`
+	MoreMACs  bool      `json:"moreMACAddresses"`
 	Phase     string    `json:"phase"`
 	Flows     []smfFlow `json:"flows"`
 	Unit      string    `json:"unit"`
@@ -63,7 +65,7 @@ func (p *Plugin) printSMFSessions(ctx context.Context, out io.Writer, limit int)
 			continue
 		}
 		rows = append(rows, []string{
-			s.SUPI, strconv.Itoa(s.ID), s.Slice, s.DNN, or(strings.Join(s.Addresses, " "), "-"), s.Phase, flowsText(s.Flows), or(s.Unit, "-"), s.Shard,
+			s.SUPI, strconv.Itoa(s.ID), s.Slice, s.DNN, s.addresses(), s.Phase, flowsText(s.Flows), or(s.Unit, "-"), s.Shard,
 			s.Since.UTC().Format(time.DateTime),
 		})
 	}
@@ -79,6 +81,22 @@ func (p *Plugin) printSMFSessions(ctx context.Context, out io.Writer, limit int)
 		fmt.Fprintln(out, "cannot be read:", text)
 	}
 	return err
+}
+
+// typeEthernet is a PDU session type, of sessions without IP addresses.
+const typeEthernet = "Ethernet"
+
+// addresses of the UE; of a session of type Ethernet, as many as there is room for of the devices behind it.
+func (s *smfSession) addresses() string {
+	if s.Type != typeEthernet {
+		return or(strings.Join(s.Addresses, " "), "-")
+	}
+	const shown = 2
+	out := append([]string{typeEthernet}, s.MACs[:min(len(s.MACs), shown)]...)
+	if s.MoreMACs || len(s.MACs) > shown {
+		out = append(out, "...")
+	}
+	return strings.Join(out, " ")
 }
 
 func flowsText(flows []smfFlow) string {

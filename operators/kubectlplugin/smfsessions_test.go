@@ -135,6 +135,35 @@ func TestSessionsWithoutAnSMFThatTells(t *testing.T) {
 	own.says(t, "no pod of session management is in namespace core5g")
 }
 
+// Of a session of type Ethernet there are the devices behind it.
+func TestEthernetSessions(t *testing.T) {
+	s := inspection.Story{Session: seen("imsi-208930000000001", "lan"), Holder: "smf-b/10.1.2.3"}
+	s.Type, s.Addresses, s.MACs, s.MoreMACs = "Ethernet", nil, []string{"02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:03"}, true
+	s.Rules.PDRs = []n4.PDR{
+		{ID: 5, Precedence: 10, SourceInterface: "access", NetworkInstance: "access", FTEID: "TEID 0x10 172.30.3.16", EthernetFilters: []string{"VLAN 7"}, MACs: true, FAR: 1},
+		{ID: 2, Precedence: 255, SourceInterface: "core", NetworkInstance: "lan", EthernetSession: true, FAR: 2},
+	}
+	x := open(t, ownCore()...)
+	x.pods.exec = map[string]string{"smf-b/session-management": text(t, s)}
+	if got := x.run(t, "session imsi-208930000000001/1"); got != 0 {
+		t.Fatalf("exit status %d: %s", got, x.err.String())
+	}
+	for _, want := range []string{
+		"DNN lan, Ethernet", "MACs      02:00:00:00:00:01 02:00:00:00:00:02 02:00:00:00:00:03, and others",
+		"PDR 5  access access  TEID 0x10 172.30.3.16, VLAN 7, MAC addresses are reported; precedence 10, FAR 1", "PDR 2  core lan       frames of the session; precedence 255, FAR 2",
+	} {
+		if !strings.Contains(x.out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, x.out.String())
+		}
+	}
+	if got, want := (&smfSession{Type: s.Type, MACs: s.MACs}).addresses(), "Ethernet 02:00:00:00:00:01 02:00:00:00:00:02 ..."; got != want {
+		t.Errorf("in a list: %s, want %s", got, want)
+	}
+	if got := (&smfSession{Type: s.Type}).addresses(); got != "Ethernet" {
+		t.Errorf("in a list, of nobody: %s", got)
+	}
+}
+
 func TestOneSession(t *testing.T) {
 	s := inspection.Story{
 		Session: seen("imsi-208930000000001", "internet"), Ref: "1000000000001", CPSEID: "0x1000000000001", UPSEID: "0x7", Holder: "smf-b/10.1.2.3",

@@ -26,6 +26,9 @@ type Session struct {
 	Type   string `json:"type,omitempty"`
 	// Addresses are the UE's IPv4 address and its IPv6 prefix.
 	Addresses []string `json:"addresses,omitempty"`
+	// MACs are addresses of devices behind the UE of a session of type Ethernet, as its unit has said; MoreMACs: there were others, which the record has no room for.
+	MACs     []string `json:"macAddresses,omitempty"`
+	MoreMACs bool     `json:"moreMACAddresses,omitempty"`
 	// Phase is establishing, active, idle or releasing.
 	Phase string `json:"phase,omitempty"`
 	Flows []Flow `json:"flows,omitempty"`
@@ -182,7 +185,7 @@ var (
 // sessionOf is what a list has of a record.
 func (i *Inspection) sessionOf(s *record.Session) Session {
 	out := Session{
-		SUPI: s.SUPI, ID: s.ID, Slice: s.Slice, SNSSAI: fmt.Sprint(s.SST), DNN: s.DNN, Type: types[s.Type], Addresses: strings.Fields(n4.AddressesText(s)),
+		SUPI: s.SUPI, ID: s.ID, Slice: s.Slice, SNSSAI: fmt.Sprint(s.SST), DNN: s.DNN, Type: types[s.Type], Addresses: strings.Fields(n4.AddressesText(s)), MACs: n4.MACsText(s), MoreMACs: s.Ethernet != nil && s.Ethernet.More,
 		Phase: phases[s.Phase], Flows: flowsOf(s.Flows), Unit: s.Unit.NodeID, Shard: i.shardName(record.ShardOf(s.CPSEID)), Since: at(s.Since),
 	}
 	if s.SD != nil {

@@ -139,8 +139,10 @@ func BranchEstablishment(s *record.Session, set Settings) ([]*ie.IE, error) {
 	if s.Branch == nil || s.Uplink.TEID == 0 {
 		return nil, errors.New("a branch needs an anchor that has an F-TEID")
 	}
-	types := map[n1.SessionType]uint8{n1.IPv4: pdnIPv4, n1.IPv6: pdnIPv6, n1.IPv4v6: pdnIPv4v6}
-	ies := []*ie.IE{ie.NewPDNType(types[s.Type])}
+	if s.Type == n1.Ethernet { // PathOf has none for them
+		return nil, errors.New("a session of type Ethernet has no branch")
+	}
+	ies := []*ie.IE{ie.NewPDNType(pdnTypes[s.Type])}
 	for _, r := range branchRules(s, set) {
 		ies = append(ies, ie.NewGroupedIE(r.kind, r.ies...))
 	}

@@ -37,8 +37,7 @@ const (
 func Establishment(s *record.Session, set Settings) ([]*ie.IE, error) {
 	set = set.at(s.Unit.NodeID)
 	r := rulesOf(s, set)
-	types := map[n1.SessionType]uint8{n1.IPv4: pdnIPv4, n1.IPv6: pdnIPv6, n1.IPv4v6: pdnIPv4v6}
-	pdn, ok := types[s.Type]
+	pdn, ok := pdnTypes[s.Type]
 	if !ok {
 		return nil, fmt.Errorf("PDU session type %d has no rules", s.Type)
 	}
@@ -59,6 +58,9 @@ func Establishment(s *record.Session, set Settings) ([]*ie.IE, error) {
 	}
 	for _, g := range r.urrs {
 		ies = append(ies, ie.NewCreateURR(urrElements(g)...))
+	}
+	if r.frames {
+		ies = append(ies, macURR())
 	}
 	if r.relay != (record.Tunnel{}) {
 		ies = append(ies, relayPDR(s.Handover.Relay, set), ie.NewCreateFAR(relayFAR(r.relay, set, false)...))
@@ -173,9 +175,17 @@ func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
 	} else {
 		pdi = append(pdi, ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance(set.Core))
 	}
-	pdi = append(pdi, ueAddress(s, !p.uplink))
-	if !p.uplink {
-		pdi = append(pdi, framedRoutes(s)...)
+	switch frames := s.Type == n1.Ethernet; {
+	case !frames:
+		pdi = append(pdi, ueAddress(s, !p.uplink))
+		if !p.uplink {
+			pdi = append(pdi, framedRoutes(s)...)
+		}
+	case !p.uplink:
+		pdi = append(pdi, ie.NewEthernetPDUSessionInformation(wholeSession))
+	}
+	for _, f := range p.frameFilters() {
+		pdi = append(pdi, packetFilter(f, p.uplink))
 	}
 	if p.sdf != "" {
 		for line := range strings.SplitSeq(p.sdf, "\n") {
@@ -194,6 +204,9 @@ func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
 	}
 	if p.urr != 0 {
 		ies = append(ies, ie.NewURRID(p.urr))
+	}
+	if p.uplink && s.Type == n1.Ethernet {
+		ies = append(ies, ie.NewURRID(urrMACs))
 	}
 	return ies
 }
@@ -344,7 +357,7 @@ func Established(s *record.Session, m *message.SessionEstablishmentResponse) err
 			return fmt.Errorf("a Created PDR of the UPF: %w", err)
 		}
 		for _, c := range children {
-			if c.Type == ie.UEIPAddress {
+			if c.Type == ie.UEIPAddress && s.Type != n1.Ethernet {
 				if err := chosen(&out, c); err != nil {
 					return err
 				}

@@ -22,19 +22,24 @@ type Rules struct {
 
 // PDR as in TS 29.244 5.2.1. Texts that the session has no value for say what the unit chooses.
 type PDR struct {
-	ID                 uint16   `json:"id"`
-	Precedence         uint32   `json:"precedence"`
-	SourceInterface    string   `json:"sourceInterface"`
-	NetworkInstance    string   `json:"networkInstance"`
-	FTEID              string   `json:"fteid,omitempty"`
-	UEIPAddress        string   `json:"ueIPAddress,omitempty"`
-	FramedRoutes       []string `json:"framedRoutes,omitempty"`
-	QFI                uint8    `json:"qfi,omitempty"`
-	SDFFilters         []string `json:"sdfFilters,omitempty"`
+	ID              uint16   `json:"id"`
+	Precedence      uint32   `json:"precedence"`
+	SourceInterface string   `json:"sourceInterface"`
+	NetworkInstance string   `json:"networkInstance"`
+	FTEID           string   `json:"fteid,omitempty"`
+	UEIPAddress     string   `json:"ueIPAddress,omitempty"`
+	FramedRoutes    []string `json:"framedRoutes,omitempty"`
+	QFI             uint8    `json:"qfi,omitempty"`
+	SDFFilters      []string `json:"sdfFilters,omitempty"`
+	// EthernetFilters of a session of type Ethernet, and EthernetSession: its rule takes all frames that are the session's (ETHI).
+	EthernetFilters    []string `json:"ethernetFilters,omitempty"`
+	EthernetSession    bool     `json:"ethernetSession,omitempty"`
 	OuterHeaderRemoval bool     `json:"outerHeaderRemoval,omitempty"`
 	FAR                uint32   `json:"far"`
 	QERs               []uint32 `json:"qers,omitempty"`
 	URR                uint32   `json:"urr,omitempty"`
+	// MACs: addresses that frames come from are reported (MACAR).
+	MACs bool `json:"reportsMACs,omitempty"`
 	// Unknown is the flow whose filters the Slice has no more: the unit has them, and nobody else knows them.
 	Unknown string `json:"unknownFiltersOf,omitempty"`
 }
@@ -201,9 +206,14 @@ func (r rule) readableFAR(s *record.Session, set Settings) FAR {
 }
 
 func (p pdrRule) readable(s *record.Session, set Settings) PDR {
-	out := PDR{
-		ID: p.id, Precedence: p.precedence, SourceInterface: coreSide, NetworkInstance: set.Core, UEIPAddress: cmp.Or(AddressesText(s), unitChooses),
-		FAR: p.far, URR: p.urr, Unknown: p.unknown,
+	out := PDR{ID: p.id, Precedence: p.precedence, SourceInterface: coreSide, NetworkInstance: set.Core, FAR: p.far, URR: p.urr, Unknown: p.unknown}
+	if s.Type == n1.Ethernet {
+		out.EthernetSession, out.MACs = !p.uplink, p.uplink
+	} else {
+		out.UEIPAddress = cmp.Or(AddressesText(s), unitChooses)
+	}
+	for _, f := range p.frameFilters() {
+		out.EthernetFilters = append(out.EthernetFilters, FrameText(f))
 	}
 	if p.uplink {
 		out.SourceInterface, out.NetworkInstance, out.OuterHeaderRemoval = accessSide, set.Access, true

@@ -67,6 +67,7 @@ type pdrRule struct {
 	precedence uint32
 	uplink     bool
 	sdf        string // filters, a line each
+	frames     string // or those of an Ethernet session, as n1 writes them
 	version    uint32 // of the filters, as the record has it: those of before are not known any more
 	unknown    string // the flow whose filters the Slice has no more: the rule can stay, and cannot be written
 	qers       string // their IDs, in order
@@ -103,6 +104,8 @@ type ruleSet struct {
 	far  farRule // FAR 2; FAR 1 never changes
 	qers []qerRule
 	urrs []*record.Group
+	// frames: the session is of type Ethernet.
+	frames bool
 	// relay is where PDR 3 and FAR 3 send what the source of a handover forwards; zero: there are none.
 	relay record.Tunnel
 }
@@ -142,6 +145,7 @@ func rulesOf(s *record.Session, set Settings) ruleSet {
 	}
 	r.qers = []qerRule{{id: qerAMBR, mbrUp: s.AMBR.Uplink, mbrDown: s.AMBR.Downlink}}
 	r.urrs = urrsOf(s.Usage)
+	r.frames = s.Type == n1.Ethernet
 	for n, f := range s.Flows {
 		if f.Refused {
 			continue
@@ -194,12 +198,18 @@ func accessSideOf(s *record.Session) (r ruleSet) {
 
 // addFlow adds the PDR of a flow in one direction, where it has filters in it.
 func (r *ruleSet) addFlow(p pdrRule, f record.Flow, direction n1.Direction, filters Filters) {
-	p.precedence, p.version, p.sdf = filters.Precedence, f.Filters, sdfOf(filters.List, direction)
-	there := p.sdf != "" // a flow of which the Slice knows nothing, and that has no rules, gets none
+	p.precedence, p.version = filters.Precedence, f.Filters
+	if r.frames {
+		p.frames = framesOf(filters.List, direction)
+	} else {
+		p.sdf = sdfOf(filters.List, direction)
+	}
+	known := p.sdf+p.frames != ""
+	there := known // a flow of which the Slice knows nothing, and that has no rules, gets none
 	if f.Directions != 0 {
 		there = n1.Direction(f.Directions)&direction != 0
 	}
-	if p.sdf == "" {
+	if !known {
 		p.unknown = f.Name
 	}
 	if there {

@@ -8,6 +8,8 @@ import (
 
 	wire "core5g.dev/core5g/upf/upfc/pfcp"
 
+	"core5g.dev/core5g/images/session-management/n1"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/wmnsk/go-pfcp/ie"
@@ -48,6 +50,10 @@ func TestSessionReports(t *testing.T) {
 				Volume: &Volume{Has: 0x0f, Total: 300, Uplink: 100, Downlink: 200, TotalPackets: 7}, HasDuration: true, Duration: 30 * time.Second,
 				First: at.Add(time.Second), Last: at.Add(2 * time.Second), Application: "video", Information: 2, HasQuery: true, Query: 11,
 			}}}},
+		"devices come and go": {[]*ie.IE{ie.NewReportType(0, 0, 1, 0), ie.NewUsageReport(ie.UsageReportWithinSessionReportRequest,
+			ie.NewURRID(1<<30), ie.NewURSEQN(2), ie.NewUsageReportTrigger(0, 0x40, 0), ie.NewGroupedIE(ie.EthernetTrafficInformation,
+				ie.New(ie.MACAddressesDetected, []byte{2, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 3, 4, 0, 7, 0}), ie.New(ie.MACAddressesRemoved, []byte{1, 2, 0, 0, 0, 0, 3})))},
+			SessionReport{Usage: []Usage{{URR: 1 << 30, Sequence: 2, Trigger: 1 << 14, Detected: []n1.MAC{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}}, Removed: []n1.MAC{{2, 0, 0, 0, 0, 3}}}}}},
 		"a type that is not announced is passed over": {[]*ie.IE{ie.NewReportType(1, 0, 0, 0), usage}, SessionReport{Inactive: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,6 +98,8 @@ func TestMalformedReports(t *testing.T) {
 		"an F-TEID to choose":    {[]*ie.IE{ie.NewReportType(0, 1, 0, 0), ie.NewErrorIndicationReport(ie.NewFTEID(5, 0, nil, nil, 0))}, ie.CauseMandatoryIEIncorrect, ie.FTEID},
 		"a cut F-TEID":           {[]*ie.IE{ie.NewReportType(0, 1, 0, 0), ie.NewErrorIndicationReport(ie.New(ie.FTEID, []byte{1, 0, 0, 0, 1, 10}))}, ie.CauseInvalidLength, ie.FTEID},
 		"a usage report of none": {[]*ie.IE{ie.NewReportType(0, 0, 1, 0), ie.New(ie.UsageReportWithinSessionReportRequest, nil)}, ie.CauseMandatoryIEMissing, ie.URRID},
+		"MAC addresses that are cut": {[]*ie.IE{ie.NewReportType(0, 0, 1, 0), ie.NewUsageReport(ie.UsageReportWithinSessionReportRequest, ie.NewURRID(1), ie.NewURSEQN(1),
+			ie.NewUsageReportTrigger(0, 0x40, 0), ie.NewGroupedIE(ie.EthernetTrafficInformation, ie.New(ie.MACAddressesDetected, []byte{2, 2, 0, 0, 0, 0, 1})))}, ie.CauseInvalidLength, ie.MACAddressesDetected},
 		"a cut volume": {[]*ie.IE{ie.NewReportType(0, 0, 1, 0), ie.NewUsageReport(ie.UsageReportWithinSessionReportRequest, ie.NewURRID(1), ie.NewURSEQN(1),
 			ie.NewUsageReportTrigger(1, 0, 0), ie.New(ie.VolumeMeasurement, []byte{7, 1, 2}))}, ie.CauseInvalidLength, ie.VolumeMeasurement},
 		"a cut service": {[]*ie.IE{ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(ie.NewPDRID(2), ie.New(ie.DownlinkDataServiceInformation, []byte{3, 1}))}, ie.CauseInvalidLength, ie.DownlinkDataServiceInformation},

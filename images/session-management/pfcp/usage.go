@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"core5g.dev/core5g/images/session-management/n1"
 	wire "core5g.dev/core5g/upf/upfc/pfcp"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -48,6 +49,8 @@ type Usage struct {
 	Duration    time.Duration
 	// First and Last packet's time, zero where they are not told.
 	First, Last time.Time
+	// Detected and Removed are MAC addresses of devices behind the UE (TS 29.244 5.13.5).
+	Detected, Removed []n1.MAC
 	// Application ID that was detected, "" for none.
 	Application string
 	// Information: 1 is usage before a Monitoring Time, 2 after it (TS 29.244 8.2.89, BEF and AFT).
@@ -157,6 +160,22 @@ func (u *Usage) read(e *wire.Element, now time.Time) error {
 	case ie.QueryURRReference:
 		u.HasQuery = true
 		number(&u.Query)
+	case ie.EthernetTrafficInformation:
+		var list wire.Elements
+		if list, err = e.Group(); err != nil {
+			return err
+		}
+		for i := range list {
+			switch list[i].Type {
+			case ie.MACAddressesDetected:
+				err = macsOf(&list[i], &u.Detected)
+			case ie.MACAddressesRemoved:
+				err = macsOf(&list[i], &u.Removed)
+			}
+			if err != nil {
+				return err
+			}
+		}
 	case ie.ApplicationDetectionInformation:
 		var list wire.Elements
 		if list, err = e.Group(); err == nil {
@@ -166,6 +185,18 @@ func (u *Usage) read(e *wire.Element, now time.Time) error {
 		}
 	}
 	return err
+}
+
+// macsOf reads MAC Addresses Detected or Removed (TS 29.244 8.2.103, 8.2.104): a number, and so many addresses; of VLANs, which may follow, nobody asks.
+func macsOf(e *wire.Element, to *[]n1.MAC) error {
+	const length = len(n1.MAC{})
+	if len(e.Value) < 1 || len(e.Value)-1 < int(e.Value[0])*length {
+		return &wire.Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Detail: "MAC addresses are cut short"}
+	}
+	for i := range int(e.Value[0]) {
+		*to = append(*to, n1.MAC(e.Value[1+i*length:1+(i+1)*length]))
+	}
+	return nil
 }
 
 func volumeOf(e *wire.Element) (*Volume, error) {

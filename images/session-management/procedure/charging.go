@@ -158,7 +158,11 @@ func (t *turn) measures() {
 
 // count what was measured, once.
 func (t *turn) count(list []Measured) {
-	if t.s == nil || t.s.Usage == nil {
+	if t.s == nil {
+		return
+	}
+	t.heardMACs(list)
+	if t.s.Usage == nil {
 		return
 	}
 	for _, m := range list {

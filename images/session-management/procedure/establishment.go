@@ -190,7 +190,7 @@ func takeSubscription(t *turn, e Event) {
 	}
 	t.s.Type = kind
 	t.s.AlwaysOn = network.AlwaysOn.Grants(request.AlwaysOn)
-	if kind != n1.IPv4 {
+	if configuration.HasIPv6(kind) {
 		t.in.Random(t.s.InterfaceID[:])
 		t.s.InterfaceID[0] &^= 2 // not universally administered (RFC 4291 2.5.1)
 		t.s.InterfaceID[7] |= 1  // never the router's
@@ -202,14 +202,18 @@ func takeSubscription(t *turn, e Event) {
 	t.s.Decided, t.s.Subscription = subscribed(sub), sub.Digest()
 	newQoS(t.s, network)
 	if why := t.tooManyRoutes(); why != "" {
-		t.refuseRoutes("too many framed routes", why, request)
+		t.refuseFor("too many framed routes", why, request)
 		return
 	}
 	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6, Routes: t.s.Routes, Lot: t.lot()}
 	unit, err := t.in.Config.Select(network, want, t.in.Live) // step 8
 	none := (*configuration.Unavailable)(nil)
 	if errors.As(err, &none) && t.noneFor(none.Reason) {
-		t.refuseRoutes("no UPF takes framed routes", err.Error(), request)
+		t.refuseFor("no UPF takes framed routes", err.Error(), request)
+		return
+	}
+	if none != nil && none.Reason == configuration.NotEthernet {
+		t.refuseFor("no UPF has Ethernet", err.Error(), request)
 		return
 	}
 	if none != nil && none.Reason == configuration.Overloaded {
@@ -277,6 +281,8 @@ func sessionType(asked n1.SessionType, allowed []n1.SessionType) (n1.SessionType
 		return 0, n1.CauseServiceOptionNotSubscribed
 	case asked == 0:
 		return allowed[0], 0
+	case asked == n1.Ethernet && has(n1.Ethernet):
+		return n1.Ethernet, 0
 	case asked == n1.IPv4v6 && has(n1.IPv4v6), asked == n1.IPv4 && v4, asked == n1.IPv6 && v6:
 		return asked, 0
 	case asked == n1.IPv4v6 && v4:
@@ -288,7 +294,7 @@ func sessionType(asked n1.SessionType, allowed []n1.SessionType) (n1.SessionType
 	case asked == n1.IPv4 && v6:
 		return 0, n1.CauseIPv6Only
 	}
-	return 0, n1.CauseUnknownPDUSessionType
+	return 0, onlyOf(allowed)
 }
 
 // Step 7.
@@ -353,7 +359,7 @@ func takeEstablishment(t *turn, e Event) {
 			return
 		}
 		t.measures()
-		if !t.s.Static {
+		if !t.s.Static && t.s.Type != n1.Ethernet {
 			t.happened(TriggerAddress)
 		}
 		t.next(establishTransfer)

@@ -106,6 +106,8 @@ type Report struct {
 type Measured struct {
 	// URR and UR-SEQN name it.
 	URR, Sequence uint32
+	// Detected and Removed are MAC addresses of devices behind the UE of an Ethernet session.
+	Detected, Removed []n1.MAC
 	// Why: bits of Why.
 	Why  uint32
 	Used record.Units

@@ -105,6 +105,8 @@ func grant(s *record.Session, network *configuration.DataNetwork, m *n1.Modifica
 		n := indexOf(s.Flows, r.ID)
 		has := n > 0 && ueHas(s.Flows[n])
 		switch {
+		case hasFrames(r.Filters) && s.Type != n1.Ethernet:
+			return nil, n1.CauseSemanticErrorInFilters
 		case r.Operation == n1.CreateRule && r.Default, r.Operation != n1.CreateRule && r.ID == defaultRule:
 			return nil, n1.CauseSemanticErrorInQoS
 		case r.Operation == n1.CreateRule:
@@ -196,7 +198,7 @@ func sameFilters(a, b []n1.Filter) bool {
 func (t *turn) ownRules(network *configuration.DataNetwork, m *n1.ModificationRequest) {
 	for _, r := range m.Rules {
 		asked := flowAsked(m, r.QFI)
-		if r.Operation != n1.CreateRule || r.Default {
+		if r.Operation != n1.CreateRule || r.Default || hasFrames(r.Filters) && t.s.Type != n1.Ethernet {
 			continue
 		}
 		if _, cause := match(t.s, network, r, asked); cause == 0 || cause == n1.CauseServiceOptionNotSubscribed {
@@ -255,8 +257,15 @@ func covers(g, f n1.Filter) bool {
 		return g == n1.PortRange{} || f != n1.PortRange{} && g.First <= f.First && f.Last <= g.Last
 	}
 	remote := !g.Remote.IsValid() || f.Remote.IsValid() && g.Remote.Bits() <= f.Remote.Bits() && g.Remote.Contains(f.Remote.Addr())
-	return f.Direction&^g.Direction == 0 && remote && (g.Protocol < 0 || g.Protocol == f.Protocol) &&
+	return f.Direction&^g.Direction == 0 && remote && framesCover(g.Frame, f.Frame) && (g.Protocol < 0 || g.Protocol == f.Protocol) &&
 		ports(g.RemotePorts, f.RemotePorts) && ports(g.LocalPorts, f.LocalPorts)
+}
+
+// framesCover: what g names f names, too.
+func framesCover(g, f n1.Frame) bool {
+	return (g.Remote == n1.MAC{} || g.Remote == f.Remote) && (g.Local == n1.MAC{} || g.Local == f.Local) &&
+		(g.CVLAN == 0 || g.CVLAN == f.CVLAN) && (g.SVLAN == 0 || g.SVLAN == f.SVLAN) && (g.CPriority == 0 || g.CPriority == f.CPriority) &&
+		(g.SPriority == 0 || g.SPriority == f.SPriority) && (g.EtherType == 0 || g.EtherType == f.EtherType)
 }
 
 // resource that the PCF is to be asked for: a flow by the UE's own filters, or a change of a rule that is the PCF's. A request is for one
@@ -266,6 +275,9 @@ func (t *turn) resource(network *configuration.DataNetwork, m *n1.ModificationRe
 		return nil
 	}
 	r := m.Rules[0]
+	if hasFrames(r.Filters) { // a PCF cannot be asked for these (PacketFilterInfo, TS 29.512 5.6.2.30)
+		return nil
+	}
 	asked := flowAsked(m, r.QFI)
 	out := &Resource{
 		Operation: r.Operation, Filters: r.Filters, Precedence: r.Precedence, FiveQI: asked.FiveQI,

@@ -381,6 +381,9 @@ func sessionWords(out Output) string {
 	if len(s.Routes) > 0 {
 		words = append(words, fmt.Sprint("with ", s.Routes))
 	}
+	if e := s.Ethernet; e != nil {
+		words = append(words, fmt.Sprint("MACs ", e.MACs, map[bool]string{true: " and more"}[e.More]))
+	}
 	if c := s.Control; c != nil {
 		words = append(words, controlWords(c))
 	}

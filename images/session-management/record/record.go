@@ -138,6 +138,8 @@ type Session struct {
 	Emergency bool `cbor:"54,keyasint,omitempty"`
 	// Routes are the networks behind the UE, in their order (framed routes, TS 23.501 5.6.14), MostRoutes at most.
 	Routes Prefixes `cbor:"60,keyasint,omitzero"`
+	// Ethernet is what there is of a session of that type beyond the rest; nil: nothing.
+	Ethernet *Ethernet `cbor:"63,keyasint,omitempty"`
 }
 
 // HistoryLength bounds History.
@@ -168,6 +170,9 @@ func (s *Session) Clone() *Session {
 		c.Told.Flows = slices.Clone(c.Told.Flows)
 	}
 	c.Routes = slices.Clone(s.Routes)
+	if c.Ethernet = clone(s.Ethernet); c.Ethernet != nil {
+		c.Ethernet.MACs = slices.Clone(c.Ethernet.MACs)
+	}
 	c.Rules, c.Control, c.Usage = slices.Clone(s.Rules), clone(s.Control), clone(s.Usage)
 	if c.Control != nil {
 		c.Control.Failed = slices.Clone(c.Control.Failed)

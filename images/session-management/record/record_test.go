@@ -90,6 +90,10 @@ func full() *Session {
 	}
 	s.RAT, s.Subscription = "NR", 1<<31
 	s.Static, s.Subscribed, s.Emergency = true, []string{"voice-of-the-site"}, true
+	s.Ethernet = &Ethernet{More: true}
+	for n := range byte(MostMACs) {
+		s.Ethernet.MACs = append(s.Ethernet.MACs, n1.MAC{2, 0, 0, 0, n, 7 * n})
+	}
 	s.Routes = Prefixes{netip.MustParsePrefix("192.168.7.0/24"), netip.MustParsePrefix("2001:db8:7::/48")}
 	return s
 }

@@ -169,7 +169,7 @@ func MeasuredBy(list []pfcp.Usage) (out []procedure.Measured) {
 		{pfcp.TriggerTimeQuota, procedure.WhyExhausted}, {pfcp.TriggerQuotaHolding, procedure.WhyHolding}, {pfcp.TriggerTermination, procedure.WhyFinal},
 	}
 	for _, u := range list {
-		m := procedure.Measured{URR: u.URR, Sequence: u.Sequence}
+		m := procedure.Measured{URR: u.URR, Sequence: u.Sequence, Detected: u.Detected, Removed: u.Removed}
 		for _, r := range reasons {
 			if u.Trigger.Is(r.trigger) {
 				m.Why |= r.why

@@ -217,7 +217,7 @@ func TestCausesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends := regexp.MustCompile(`\.(?:over|gone|forget|back|rejectEstablishment|refuseRoutes|ended)\((?:\w+, )?"([^"]*)"`)
+	ends := regexp.MustCompile(`\.(?:over|gone|forget|back|rejectEstablishment|refuseFor|ended)\((?:\w+, )?"([^"]*)"`)
 	constants := regexp.MustCompile(`refused\(http\.\w+, "(\w+)"|Cause: "([A-Z0-9_]+)"`)
 	seen := 0
 	for _, file := range files {
