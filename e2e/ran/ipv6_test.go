@@ -75,6 +75,7 @@ func TestSessionTypes(t *testing.T) {
 			},
 			[]uint16{0x000A, 0x000D, 0x0003, 0x000C, 0x0001, 0x0010}, true, true,
 		},
+		"Ethernet": {n1.Ethernet, 0, ue.SessionStatus{Type: "Ethernet", MTU: 1460}, []uint16{0x0020}, false, false},
 		"both asked for, one granted, and why": {
 			n1.IPv4v6, n1.IPv4, ue.SessionStatus{
 				Type: "IPv4", Cause: "5GSM cause #50 (PDU session type IPv4 only allowed)", Address: "10.45.", DNS: []string{"8.8.8.8"}, MTU: 1360,

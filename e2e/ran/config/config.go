@@ -99,7 +99,7 @@ type Session struct {
 	DNN    string `json:"dnn"`
 	QFI    int    `json:"qfi,omitempty"`
 
-	Type       string `json:"type,omitempty"` // IPv4 (default), IPv6, IPv4v6; Ethernet and Unstructured to be refused
+	Type       string `json:"type,omitempty"` // IPv4 (default), IPv6, IPv4v6, Ethernet; Unstructured to be refused
 	AlwaysOn   bool   `json:"alwaysOn,omitempty"`
 	PCSCF      bool   `json:"pcscf,omitempty"`
 	MaxFilters int    `json:"maxFilters,omitempty"` // packet filters supported; default 16, which is not told

@@ -184,6 +184,7 @@ func slices() []configuration.Slice {
 	return []configuration.Slice{
 		{Name: "one", SST: 1, SD: &slice1.SD, DataNetworks: []configuration.DataNetwork{
 			network("internet", n1.IPv4, n1.IPv6, n1.IPv4v6), network("only4", n1.IPv4), network("only6", n1.IPv6),
+			{DNN: "lan", Types: []n1.SessionType{n1.Ethernet}, Core: "lan", AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9, ARP: configuration.ARP{Priority: 8}, Units: []configuration.Serving{{NodeID: nodeID}}},
 			{DNN: "nowhere", Types: []n1.SessionType{n1.IPv4}, Core: "internet", AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9, ARP: configuration.ARP{Priority: 8}},
 		}},
 		{Name: "two", SST: 1, SD: &slice2.SD, DataNetworks: []configuration.DataNetwork{network("internet", n1.IPv4)}},

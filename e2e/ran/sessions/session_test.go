@@ -36,6 +36,9 @@ func TestRefusals(t *testing.T) {
 		"IPv4 where there is IPv6 alone":     {ue.SessionConfig{PSI: 2, Slice: slice1, DNN: "only6", Type: n1.IPv4}, "5GSM cause #51"},
 		"a data network that no unit serves": {ue.SessionConfig{PSI: 2, Slice: slice1, DNN: "nowhere"}, "5GSM cause #26"},
 		"Ethernet":                           {ue.SessionConfig{PSI: 2, Slice: slice1, DNN: "internet", Type: n1.Ethernet}, "5GSM cause #28"},
+		"IPv4 where there is Ethernet alone": {ue.SessionConfig{PSI: 2, Slice: slice1, DNN: "lan"}, "5GSM cause #61"},
+		"Ethernet where there is IPv4 alone": {ue.SessionConfig{PSI: 2, Slice: slice1, DNN: "only4", Type: n1.Ethernet}, "5GSM cause #50"},
+		"Ethernet of a UPF without a bridge": {ue.SessionConfig{PSI: 2, Slice: slice1, DNN: "lan", Type: n1.Ethernet}, "5GSM cause #26"},
 		"a DNN that only another Slice has":  {ue.SessionConfig{PSI: 2, Slice: slice2, DNN: "only4"}, "5GSM cause #70"},
 	} {
 		t.Run(name, func(t *testing.T) {

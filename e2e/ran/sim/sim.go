@@ -199,7 +199,7 @@ func (s *Simulation) device(index int) ue.DeviceMaker {
 	}
 	return func(d ue.DeviceConfig) (ue.Device, error) {
 		c := tun.Config{
-			Name: fmt.Sprintf("ue%d-%d", index, d.PSI), Address: d.Address, Address6: d.Address6, MTU: d.MTU,
+			Name: fmt.Sprintf("ue%d-%d", index, d.PSI), Address: d.Address, Address6: d.Address6, Ethernet: d.Ethernet, MTU: d.MTU,
 			Table: 1000 + 16*index + int(d.PSI),
 		}
 		if s.cfg.Device == "netns" {

@@ -19,7 +19,9 @@ type Config struct {
 	Name string // interface name, at most 15 octets
 	// Address and Address6 are the UE's of IPv4 and IPv6; one may be invalid.
 	Address, Address6 netip.Addr
-	MTU               int
+	// Ethernet has a device that moves frames (TAP), without an address or a route: whatever is to be on it its user puts there.
+	Ethernet bool
+	MTU      int
 	// Table is the routing table that holds the device's default route, for what comes from Address
 	// or is bound to the device. Not used with Namespace.
 	Table int
@@ -31,7 +33,7 @@ type Config struct {
 // rulePriority puts the devices' rules before the main table's (32766).
 const rulePriority = 1000
 
-// Device is a TUN interface that this process reads and writes.
+// Device is a TUN or TAP interface that this process reads and writes.
 type Device struct {
 	cfg   Config
 	file  *os.File
@@ -41,7 +43,11 @@ type Device struct {
 
 // Open makes the interface, its address and its routes.
 func Open(cfg Config) (d *Device, err error) {
-	file, err := Interface(cfg.Name, unix.IFF_TUN)
+	kind := uint16(unix.IFF_TUN)
+	if cfg.Ethernet {
+		kind = unix.IFF_TAP
+	}
+	file, err := Interface(cfg.Name, kind)
 	if missing := new(os.PathError); errors.As(err, &missing) {
 		err = fmt.Errorf("%w (the pod needs the device and root or CAP_NET_ADMIN; or configure device: none)", err)
 	}
@@ -310,10 +316,10 @@ func Within(namespace string, f func() error) error {
 // Name is the interface's name.
 func (d *Device) Name() string { return d.cfg.Name }
 
-// Read takes one IP packet that a program sends.
+// Read takes one IP packet, or frame, that a program sends.
 func (d *Device) Read(p []byte) (int, error) { return d.file.Read(p) }
 
-// Write gives one IP packet to the programs.
+// Write gives one IP packet, or frame, to the programs.
 func (d *Device) Write(p []byte) (int, error) { return d.file.Write(p) }
 
 // Close removes the interface, its rules and the namespace that was made for it.

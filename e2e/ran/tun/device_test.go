@@ -68,6 +68,45 @@ func readPacket(t *testing.T, d *Device) []byte {
 	}
 }
 
+// A device of Ethernet moves frames, and has neither address nor route.
+func TestEthernetDevice(t *testing.T) {
+	isolate(t)
+	d, err := Open(Config{Name: "ue1-1", Ethernet: true, MTU: 1460})
+	if err != nil {
+		t.Skipf("no TAP here: %v", err)
+	}
+	defer d.Close()
+	link, err := netlink.LinkByName("ue1-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := link.Attrs(); a.MTU != 1460 || len(a.HardwareAddr) != 6 || a.Flags&net.FlagUp == 0 {
+		t.Errorf("%+v", a)
+	}
+	addresses, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	routes, routesErr := netlink.RouteList(link, netlink.FAMILY_V4)
+	if err != nil || routesErr != nil || len(addresses)+len(routes) > 0 {
+		t.Errorf("addresses %v, routes %v; %v, %v", addresses, routes, err, routesErr)
+	}
+	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(172, 30, 6, 2), Mask: net.CIDRMask(24, 32)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := bound(t, nil, "ue1-1"); err != nil { // somebody looks for 172.30.6.1
+		t.Fatal(err)
+	}
+	b := make([]byte, 2000)
+	_ = d.file.SetReadDeadline(time.Now().Add(time.Minute))
+	for {
+		n, err := d.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n >= 42 && binary.BigEndian.Uint16(b[12:]) == 0x0806 && net.HardwareAddr(b[6:12]).String() == link.Attrs().HardwareAddr.String() {
+			return
+		}
+	}
+}
+
 func TestDeviceRouting(t *testing.T) {
 	isolate(t)
 	one, err := Open(Config{Name: "ue1-1", Address: netip.MustParseAddr("10.45.0.1"), MTU: 1400, Table: 1017})

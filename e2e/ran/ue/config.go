@@ -78,7 +78,7 @@ func (t *Timers) defaults() {
 // the second address of an IPv4v6 session while programs use the first.
 type Device interface {
 	Name() string
-	// Read and Write move one IP packet.
+	// Read and Write move one IP packet, or one frame of an Ethernet session.
 	Read(packet []byte) (int, error)
 	Write(packet []byte) (int, error)
 	Close() error
@@ -90,6 +90,7 @@ type DeviceConfig struct {
 	PSI      uint8
 	Address  netip.Addr // IPv4; invalid without
 	Address6 netip.Addr // IPv6; invalid without, or before its Router Advertisement
+	Ethernet bool       // frames instead of packets, and no address: a TAP interface
 	MTU      int
 }
 

@@ -154,6 +154,7 @@ func changed(rule n1.Rule, r n1.Rule) (n1.Rule, *n1.Fault) {
 type classifier struct {
 	rules  []n1.Rule
 	forced uint8
+	frames bool
 }
 
 // mark names the QoS flow of an uplink packet. Without rules, or for what is no IP packet, it is the tunnel's first;
@@ -162,7 +163,11 @@ func (c *classifier) mark(packet []byte, first uint8) (uint8, bool) {
 	if c.forced != 0 {
 		return c.forced, true
 	}
-	p, ok := readFields(packet)
+	read := readFields
+	if c.frames {
+		read = readFrame
+	}
+	p, ok := read(packet)
 	if !ok || len(c.rules) == 0 {
 		return first, true
 	}
@@ -192,6 +197,47 @@ type fields struct {
 	hasPorts              bool
 	localPort, remotePort uint16
 	spi, flowLabel        uint32
+	frame                 n1.Frame // of an Ethernet session; the rest is that of the IP packet in it, if there is one
+}
+
+const frameHeader = 14
+
+// readFrame reads a whole Ethernet frame with up to two tags; false when it is none.
+func readFrame(b []byte) (fields, bool) {
+	const serviceTag, customerTag, ipv4, ipv6 = 0x88a8, 0x8100, 0x0800, 0x86dd
+	if len(b) < frameHeader {
+		return fields{}, false
+	}
+	var f n1.Frame
+	copy(f.Remote[:], b)
+	copy(f.Local[:], b[6:])
+	b = b[12:]
+	for _, t := range []struct {
+		kind     uint16
+		id       *uint16
+		priority *n1.Priority
+	}{{serviceTag, &f.SVLAN, &f.SPriority}, {customerTag, &f.CVLAN, &f.CPriority}} {
+		if binary.BigEndian.Uint16(b) != t.kind || len(b) < 6 {
+			continue
+		}
+		word := binary.BigEndian.Uint16(b[2:])
+		*t.id, *t.priority = word&0x0fff, n1.PriorityOf(uint8(word>>13), word&0x1000 != 0)
+		b = b[4:]
+	}
+	f.EtherType = binary.BigEndian.Uint16(b)
+	var p fields
+	if f.EtherType == ipv4 || f.EtherType == ipv6 {
+		p, _ = readFields(b[2:])
+	}
+	p.frame = f
+	return p, true
+}
+
+// frameMatches says whether a frame is one that a filter names.
+func frameMatches(f, is n1.Frame) bool {
+	return (f.Remote == n1.MAC{} || f.Remote == is.Remote) && (f.Local == n1.MAC{} || f.Local == is.Local) &&
+		(f.CVLAN == 0 || f.CVLAN == is.CVLAN) && (f.SVLAN == 0 || f.SVLAN == is.SVLAN) && (f.CPriority == 0 || f.CPriority == is.CPriority) &&
+		(f.SPriority == 0 || f.SPriority == is.SPriority) && (f.EtherType == 0 || f.EtherType == is.EtherType)
 }
 
 // readFields reads a whole IP packet; false when it is none.
@@ -259,7 +305,7 @@ func (p *fields) matches(f *n1.Filter) bool {
 	within := func(r n1.PortRange, port uint16) bool {
 		return r == (n1.PortRange{}) || p.hasPorts && port >= r.First && port <= r.Last
 	}
-	return f.Direction&n1.Uplink != 0 &&
+	return f.Direction&n1.Uplink != 0 && frameMatches(f.Frame, p.frame) &&
 		(!f.Remote.IsValid() || f.Remote.Contains(p.remote)) &&
 		(!f.Local.IsValid() || f.Local.Contains(p.local)) &&
 		(f.Protocol < 0 || f.Protocol == int(p.protocol)) &&
@@ -304,6 +350,12 @@ type FilterStatus struct {
 	TOS         string `json:"tos,omitempty"` // value/mask
 	SPI         uint32 `json:"spi,omitempty"`
 	FlowLabel   uint32 `json:"flow_label,omitempty"`
+	// Of frames; PCP and DEI of the tags are left out.
+	RemoteMAC   string `json:"remote_mac,omitempty"`
+	LocalMAC    string `json:"local_mac,omitempty"`
+	VLAN        uint16 `json:"vlan,omitempty"`
+	ServiceVLAN uint16 `json:"service_vlan,omitempty"`
+	EtherType   string `json:"ether_type,omitempty"`
 }
 
 func filterStatus(f n1.Filter) FilterStatus {
@@ -331,6 +383,15 @@ func filterStatus(f n1.Filter) FilterStatus {
 		return fmt.Sprintf("%d-%d", r.First, r.Last)
 	}
 	out.RemotePorts, out.LocalPorts = ports(f.RemotePorts), ports(f.LocalPorts)
+	if f.Frame.Remote != (n1.MAC{}) {
+		out.RemoteMAC = f.Frame.Remote.String()
+	}
+	if f.Frame.Local != (n1.MAC{}) {
+		out.LocalMAC = f.Frame.Local.String()
+	}
+	if out.VLAN, out.ServiceVLAN = f.Frame.CVLAN, f.Frame.SVLAN; f.Frame.EtherType != 0 {
+		out.EtherType = fmt.Sprintf("%#04x", f.Frame.EtherType)
+	}
 	if f.TOSMask != 0 {
 		out.TOS = fmt.Sprintf("%#02x/%#02x", f.TOS, f.TOSMask)
 	}

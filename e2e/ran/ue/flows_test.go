@@ -2,6 +2,7 @@ package ue
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,53 @@ func filter(change func(*n1.Filter)) n1.Filter {
 }
 
 var anything = n1.Rule{ID: 1, Operation: n1.CreateRule, Default: true, Precedence: 255, QFI: 1, Filters: []n1.Filter{n1.Any(1)}}
+
+// Frames by what they have before the IP packet, and in it (TS 23.501 5.7.6.3).
+func TestMarkFrames(t *testing.T) {
+	of := func(rest ...byte) []byte {
+		return append([]byte{1, 0x0c, 0xcd, 1, 0, 1, 2, 0, 0, 0, 0, 1}, rest...)
+	}
+	ip := measure.IPv4(netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), 17, []byte{0x13, 0x88, 0x1F, 0x90, 0, 8, 0, 0})
+	tagged := of(0x88, 0xa8, 0x00, 9, 0x81, 0x00, 0xb0, 7, 0x08, 0x00)
+	plain := of(0x08, 0x00)
+	with := func(frame n1.Frame, change ...func(*n1.Filter)) n1.Filter {
+		return filter(func(f *n1.Filter) {
+			f.Frame = frame
+			for _, c := range change {
+				c(f)
+			}
+		})
+	}
+	port := func(f *n1.Filter) { f.RemotePorts = n1.PortRange{First: 8080, Last: 8080} }
+	for name, tt := range map[string]struct {
+		filter n1.Filter
+		frame  []byte
+		want   bool
+	}{
+		"any":                             {n1.Any(1), of(0x88, 0xb8), true},
+		"where it goes":                   {with(n1.Frame{Remote: n1.MAC{1, 0x0c, 0xcd, 1, 0, 1}}), plain, true},
+		"elsewhere":                       {with(n1.Frame{Remote: n1.MAC{1, 0x0c, 0xcd, 1, 0, 2}}), plain, false},
+		"whose it is":                     {with(n1.Frame{Local: n1.MAC{2, 0, 0, 0, 0, 1}}), plain, true},
+		"another's":                       {with(n1.Frame{Local: n1.MAC{2, 0, 0, 0, 0, 2}}), plain, false},
+		"both tags, with PCP and DEI":     {with(n1.Frame{CVLAN: 7, SVLAN: 9, CPriority: n1.PriorityOf(5, true), SPriority: n1.PriorityOf(0, false), EtherType: 0x0800}), tagged, true},
+		"another PCP":                     {with(n1.Frame{CPriority: n1.PriorityOf(4, true)}), tagged, false},
+		"a tag that is not there":         {with(n1.Frame{CVLAN: 7}), plain, false},
+		"a priority that is not there":    {with(n1.Frame{CPriority: n1.PriorityOf(0, false)}), plain, false},
+		"a type":                          {with(n1.Frame{EtherType: 0x88b8}), of(0x88, 0xb8), true},
+		"another type":                    {with(n1.Frame{EtherType: 0x88b8}), plain, false},
+		"a port in the packet":            {with(n1.Frame{CVLAN: 7}, port), append(slices.Clone(tagged), ip...), true},
+		"a port of what is no packet":     {with(n1.Frame{}, port), append(of(0x88, 0xb8), ip...), false},
+		"one that is cut is the tunnel's": {n1.Any(1), of(), false},
+		"a tag that is cut is a type":     {with(n1.Frame{EtherType: 0x8100}), of(0x81, 0x00), true},
+		"the downlink is no uplink":       {with(n1.Frame{}, func(f *n1.Filter) { f.Direction = n1.Downlink }), plain, false},
+	} {
+		c := classifier{rules: []n1.Rule{rule(2, 10, 5, tt.filter)}, frames: true}
+		qfi, ok := c.mark(tt.frame, 1)
+		if got := ok && qfi == 5; got != tt.want {
+			t.Errorf("%s: flow %d, %v", name, qfi, ok)
+		}
+	}
+}
 
 func TestMark(t *testing.T) {
 	four := func(protocol uint8, payload ...byte) []byte {

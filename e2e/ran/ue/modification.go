@@ -106,7 +106,6 @@ func (u *UE) modificationCommand(s *session, m *uenas.SessionMessage) {
 	}
 	if len(m.Options) > 0 {
 		s.accepted.Options = m.Options
-		s.mtu = defaultMTU
 		s.takeOptions(m.Options)
 		u.ready(s)
 	}

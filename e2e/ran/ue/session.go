@@ -1,12 +1,14 @@
 package ue
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +33,9 @@ const (
 // defaultMTU is the link MTU when the network names none: 1500 less IP, UDP, GTP-U and the PDU
 // Session Container, rounded down.
 const defaultMTU = 1400
+
+// defaultFrameMTU is that of a frame's payload, likewise.
+const defaultFrameMTU = 1500
 
 // maxHeld bounds the uplink packets that wait while the UE is idle.
 const maxHeld = 32
@@ -65,6 +70,7 @@ type session struct {
 	solicited     int
 	solicitor     *time.Timer
 	hasIPv6       atomic.Bool // there is a global address; what comes from it may leave
+	frames        atomic.Bool // the session is of type Ethernet
 
 	tunnel  atomic.Pointer[gtpu.Tunnel]
 	tap     atomic.Pointer[func(packet []byte) bool]
@@ -386,6 +392,7 @@ func (s *session) forgetAccept() {
 	s.classes.Store(nil)
 	s.address, s.address6, s.interfaceID, s.advertisement, s.solicited = netip.Addr{}, netip.Addr{}, nil, nil, 0
 	s.hasIPv6.Store(false)
+	s.frames.Store(false)
 	if s.solicitor != nil {
 		s.solicitor.Stop()
 	}
@@ -394,8 +401,11 @@ func (s *session) forgetAccept() {
 // established takes PDU SESSION ESTABLISHMENT ACCEPT (TS 24.501 8.3.2).
 func (u *UE) established(s *session, m *uenas.SessionMessage) {
 	v4, v6 := m.SessionType == n1.IPv4 || m.SessionType == n1.IPv4v6, m.SessionType == n1.IPv6 || m.SessionType == n1.IPv4v6
-	switch {
-	case !v4 && !v6:
+	switch fault := faultOfType(s.cfg.Type, m); {
+	case fault != nil:
+		u.sessionFailed(s, fault)
+		return
+	case !v4 && !v6 && m.SessionType != n1.Ethernet:
 		u.sessionFailed(s, fmt.Errorf("PDU session establishment accept of type %d, which the simulated UE cannot use", m.SessionType))
 		return
 	case v4 && !m.IPv4.IsValid():
@@ -408,7 +418,7 @@ func (u *UE) established(s *session, m *uenas.SessionMessage) {
 	s.stopTimer()
 	s.forgetAccept()
 	s.state, s.accepted, s.address, s.interfaceID = active, m, m.IPv4, m.InterfaceID
-	s.mtu = defaultMTU
+	s.frames.Store(m.SessionType == n1.Ethernet)
 	s.takeOptions(m.Options)
 	s.qos.ambr = *m.AMBR
 	if q, fault := s.qos.apply(m.Rules, m.Flows); fault == nil {
@@ -431,7 +441,7 @@ func (u *UE) established(s *session, m *uenas.SessionMessage) {
 
 // ready makes the device of the addresses that there are, and answers who waits once all are.
 func (u *UE) ready(s *session) {
-	if s.address.IsValid() || s.address6.IsValid() {
+	if s.address.IsValid() || s.address6.IsValid() || s.frames.Load() {
 		if err := u.openDevice(s); err != nil {
 			u.fail(fmt.Errorf("PDU session %d: device: %w", s.cfg.PSI, err))
 		}
@@ -450,10 +460,33 @@ func typeName(t n1.SessionType) string {
 	return names[t]
 }
 
-// takeOptions takes the IPv4 link MTU out of protocol configuration options.
+// faultOfType is what is wrong with an accept where Ethernet is asked for or given: one is nothing to who wants the other, and there is nothing of IP in it
+// (TS 24.501 6.4.1.3, TS 23.501 5.6.10.2).
+func faultOfType(asked n1.SessionType, m *uenas.SessionMessage) error {
+	ofIP := slices.ContainsFunc(m.Options, func(o n1.Option) bool {
+		return slices.Contains([]uint16{n1.OptionDNSv4, n1.OptionDNSv6, n1.OptionPCSCFv4, n1.OptionPCSCFv6, n1.OptionMTUv4, n1.OptionIPCP}, o.ID)
+	})
+	switch {
+	case (asked == n1.Ethernet) != (m.SessionType == n1.Ethernet):
+		return fmt.Errorf("PDU session establishment accept of type %s, and %s was asked for", typeName(m.SessionType), typeName(cmp.Or(asked, n1.IPv4)))
+	case asked != n1.Ethernet:
+		return nil
+	case m.HasAddress:
+		return errors.New("PDU session establishment accept of type Ethernet with a PDU address")
+	case ofIP:
+		return errors.New("PDU session establishment accept of type Ethernet with protocol configuration options of IP")
+	}
+	return nil
+}
+
+// takeOptions takes the link MTU out of protocol configuration options: of IPv4, or of a frame's payload.
 func (s *session) takeOptions(options n1.Options) {
+	wanted := n1.OptionMTUv4
+	if s.mtu = defaultMTU; s.frames.Load() {
+		wanted, s.mtu = n1.OptionMTUEthernet, defaultFrameMTU
+	}
 	for _, o := range options {
-		if o.ID == n1.OptionMTUv4 && len(o.Content) == 2 {
+		if o.ID == wanted && len(o.Content) == 2 {
 			if mtu := int(binary.BigEndian.Uint16(o.Content)); mtu >= 576 && mtu < s.mtu {
 				s.mtu = mtu
 			}
@@ -476,7 +509,7 @@ func servers(options n1.Options, ids ...uint16) (out []netip.Addr) {
 // classify puts the session's rules before its uplink packets.
 func (s *session) classify() {
 	c := s.qos.classifier()
-	c.forced = s.cfg.QFI
+	c.forced, c.frames = s.cfg.QFI, s.frames.Load()
 	s.classes.Store(c)
 }
 
@@ -484,7 +517,7 @@ func (u *UE) openDevice(s *session) error {
 	if u.cfg.Device == nil {
 		return nil
 	}
-	want := DeviceConfig{SUPI: u.cfg.SUPI, PSI: s.cfg.PSI, Address: s.address, Address6: s.address6, MTU: s.mtu}
+	want := DeviceConfig{SUPI: u.cfg.SUPI, PSI: s.cfg.PSI, Address: s.address, Address6: s.address6, Ethernet: s.frames.Load(), MTU: s.mtu}
 	if want.Address6.IsValid() {
 		want.MTU = max(want.MTU, minimumIPv6MTU) // RFC 8200 5: no smaller link carries IPv6
 	}
@@ -492,7 +525,7 @@ func (u *UE) openDevice(s *session) error {
 		if s.deviceIs == want {
 			return nil
 		}
-		if grown := s.deviceIs; !grown.Address6.IsValid() && grown.Address == want.Address {
+		if grown := s.deviceIs; want.Address6.IsValid() && !grown.Address6.IsValid() && grown.Address == want.Address {
 			// A second address does not disturb the programs that use the first one.
 			if x, ok := (*d).(interface {
 				AddIPv6(address netip.Addr, mtu int) error
@@ -543,6 +576,8 @@ func (u *UE) pump(s *session, d Device) {
 // The kernel's own solicitations and listener reports of a new link stay here.
 func (s *session) leaves(p []byte) bool {
 	switch {
+	case s.frames.Load():
+		return len(p) >= frameHeader
 	case len(p) >= 20 && p[0]>>4 == 4:
 		return true
 	case len(p) >= ipv6Header && p[0]>>4 == 6:
@@ -583,7 +618,7 @@ func (u *UE) uplink(s *session, b []byte) {
 	}
 }
 
-// SendUplink sends one IP packet of the session from inside the process.
+// SendUplink sends one IP packet, or one frame, of the session from inside the process.
 func (u *UE) SendUplink(psi uint8, packet []byte) error {
 	s := u.session(psi)
 	if s == nil {
@@ -609,7 +644,7 @@ func (u *UE) Sink(psi uint8) func([]byte, uint8) {
 	}
 	return func(p []byte, qfi uint8) {
 		s.downByFlow[qfi&0x3F].Add(1)
-		if isAdvertisement(p) {
+		if !s.frames.Load() && isAdvertisement(p) {
 			p = append([]byte(nil), p...)
 			u.q.push(func() { u.advertised(s, p) })
 			return

@@ -46,7 +46,7 @@ type SessionStatus struct {
 	State        string         `json:"state"` // inactive, pending, active, releasing
 	Up           bool           `json:"up"`    // it has a tunnel
 	Wanted       bool           `json:"wanted"`
-	Type         string         `json:"type,omitempty"`       // that the network has chosen: IPv4, IPv6, IPv4v6
+	Type         string         `json:"type,omitempty"`       // that the network has chosen: IPv4, IPv6, IPv4v6, Ethernet
 	Cause        string         `json:"cause,omitempty"`      // why it is not the one asked for
 	Address      string         `json:"address,omitempty"`    // IPv4
 	Address6     string         `json:"address6,omitempty"`   // IPv6, global

@@ -48,6 +48,7 @@ var causes5GSM = map[Cause5GSM]string{
 	36: "Regular deactivation", 38: "Network failure", 39: "Reactivation requested",
 	43: "Invalid PDU session identity", 44: "Semantic errors in packet filter(s)", 45: "Syntactical error in packet filter(s)", 46: "Out of LADN service area", 47: "PTI mismatch",
 	50: "PDU session type IPv4 only allowed", 51: "PDU session type IPv6 only allowed",
+	57: "PDU session type IPv4v6 only allowed", 58: "PDU session type Unstructured only allowed", 61: "PDU session type Ethernet only allowed",
 	54: "PDU session does not exist", 67: "Insufficient resources for specific slice and DNN",
 	68: "Not supported SSC mode", 69: "Insufficient resources for specific slice",
 	59: "Unsupported 5QI value", 70: "Missing or unknown DNN in a slice", 81: "Invalid PTI value",

@@ -29,7 +29,7 @@ func (r SessionRequest) v4() bool { return r.Type == 0 || r.Type == n1.IPv4 || r
 func (r SessionRequest) v6() bool { return r.Type == n1.IPv6 || r.Type == n1.IPv4v6 }
 
 // options are the containers asked for (TS 24.008 10.5.6.3): IP address by NAS signalling, DNS servers, the IPv4
-// link MTU. The MTU of IPv6 comes by Router Advertisement.
+// link MTU; of Ethernet that of a frame's payload. The MTU of IPv6 comes by Router Advertisement.
 func (r SessionRequest) options() []byte {
 	b := []byte{0x80} // PPP for use with IP PDU session type
 	add := func(id uint16) { b = append(binary.BigEndian.AppendUint16(b, id), 0) }
@@ -49,6 +49,9 @@ func (r SessionRequest) options() []byte {
 	}
 	if r.v4() {
 		add(n1.OptionMTUv4)
+	}
+	if r.Type == n1.Ethernet {
+		add(n1.OptionMTUEthernet)
 	}
 	return b
 }
@@ -105,7 +108,9 @@ type SessionMessage struct {
 	SSCMode     uint8
 	IPv4        netip.Addr
 	InterfaceID *[8]byte
-	DNN         string
+	// HasAddress: there is a PDU address, whatever is in it.
+	HasAddress bool
+	DNN        string
 
 	AMBR     *n1.AMBR
 	AlwaysOn *bool
@@ -258,6 +263,7 @@ func (m *SessionMessage) shared(rules, flows, options []byte) {
 
 // address reads the PDU address (9.11.4.10): an interface identifier for IPv6, an address for IPv4, in this order.
 func (m *SessionMessage) address(b []byte) {
+	m.HasAddress = true
 	if len(b) < 1 {
 		return
 	}

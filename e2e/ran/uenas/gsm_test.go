@@ -36,7 +36,7 @@ func TestDecodeSessionMessage(t *testing.T) {
 			}).Encode(),
 			&SessionMessage{
 				Header: n1.Header{SessionID: 5, PTI: 9, Type: n1.EstablishmentAcceptType}, SessionType: n1.IPv4v6, SSCMode: 1, Cause: n1.CauseIPv6Only,
-				IPv4: netip.MustParseAddr("10.45.0.1"), InterfaceID: &id, AMBR: &n1.AMBR{Uplink: 100e6, Downlink: 2e9}, AlwaysOn: &yes,
+				IPv4: netip.MustParseAddr("10.45.0.1"), InterfaceID: &id, HasAddress: true, AMBR: &n1.AMBR{Uplink: 100e6, Downlink: 2e9}, AlwaysOn: &yes,
 				Rules: rules, Flows: flows, Options: options, DNN: "internet.example",
 			},
 		},

@@ -47,13 +47,15 @@ type Knobs struct {
 	NoConfiguration bool  // no Configuration Update Command after registration
 	OddSlice        bool  // session resources for a slice that the gNB does not have
 
-	BackOff      time.Duration  // in a PDU Session Establishment Reject
-	Grant        n1.SessionType // granted whatever is asked for; 0: what is asked for
-	AlwaysOn     *bool          // the indication in the accept
-	Flows        []n1.Flow      // QoS flows beside the default one, in accept and N2
-	Rules        []n1.Rule      // and their rules
-	RejectModify uint8          // PDU Session Modification Reject with this 5GSM cause
-	SilentModify bool           // no answer to modification requests
+	BackOff       time.Duration  // in a PDU Session Establishment Reject
+	AddressOfNone bool           // a PDU address in an accept of type Ethernet
+	Options       n1.Options     // told beside what was asked for
+	Grant         n1.SessionType // granted whatever is asked for; 0: what is asked for
+	AlwaysOn      *bool          // the indication in the accept
+	Flows         []n1.Flow      // QoS flows beside the default one, in accept and N2
+	Rules         []n1.Rule      // and their rules
+	RejectModify  uint8          // PDU Session Modification Reject with this 5GSM cause
+	SilentModify  bool           // no answer to modification requests
 
 	RefuseSwitch  bool    // Path Switch Request Failure
 	ReleaseSwitch []uint8 // sessions released with the path switch

@@ -33,6 +33,7 @@ func (a *AMF) requestTransfer(s *Session) []byte {
 	n2.Add(ies, n2.Reject, a.tunnel(s.TEID))
 	kind := map[n1.SessionType]aper.Enumerated{
 		n1.IPv4: ngapType.PDUSessionTypePresentIpv4, n1.IPv6: ngapType.PDUSessionTypePresentIpv6, n1.IPv4v6: ngapType.PDUSessionTypePresentIpv4v6,
+		n1.Ethernet: ngapType.PDUSessionTypePresentEthernet,
 	}[s.Type]
 	n2.Add(ies, n2.Reject, &ngapType.PDUSessionType{Value: kind})
 	flows := &ngapType.QosFlowSetupRequestList{List: []ngapType.QosFlowSetupRequestItem{{
@@ -220,11 +221,19 @@ func (a *AMF) accept(u *ue, asked *n1.EstablishmentRequest, m *nasMessage.ULNAST
 		s.Type, accept.Type = g, g
 		accept.Cause = map[n1.SessionType]n1.Cause{n1.IPv4: n1.CauseIPv4Only, n1.IPv6: n1.CauseIPv6Only}[g]
 	}
-	accept.Options = n1.Configuration{
+	configuration := n1.Configuration{
 		DNS:   []netip.Addr{netip.AddrFrom4([4]byte{8, 8, 8, 8}), netip.MustParseAddr("2001:4860:4860::8888")},
 		PCSCF: []netip.Addr{netip.AddrFrom4([4]byte{172, 30, 6, 9})}, MTU: 1360,
-	}.Answer(asked.Options, s.Type != n1.IPv6, s.Type != n1.IPv4)
+	}
+	if s.Type == n1.Ethernet {
+		configuration = n1.Configuration{EthernetMTU: 1460}
+	}
+	accept.Options = configuration.Answer(asked.Options, s.Type != n1.IPv6 && s.Type != n1.Ethernet, s.Type != n1.IPv4 && s.Type != n1.Ethernet)
+	accept.Options = append(accept.Options, a.knobs.Options...)
 	b := accept.Encode()
+	if a.knobs.AddressOfNone {
+		b = append(b, 0x29, 5, byte(n1.IPv4), 10, 45, 0, 1)
+	}
 
 	req := &ngapType.PDUSessionResourceSetupRequest{}
 	ies := &req.ProtocolIEs.List
