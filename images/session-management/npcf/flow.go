@@ -33,7 +33,7 @@ type flowJSON struct {
 
 func (f flowJSON) read() (Flow, error) {
 	if f.Ethernet != nil {
-		return Flow{}, errors.New("ethFlowDescription: sessions are of IP")
+		return Flow{}, errors.New("ethFlowDescription: flows by frames are the Slice's")
 	}
 	filter := n1.Filter{Direction: n1.Bidirectional, Protocol: -1}
 	if f.Description != "" {

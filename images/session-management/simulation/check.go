@@ -149,6 +149,7 @@ func (w *world) agree() error {
 				fail("%s: session %s: the unit has %+v, the record %+v", u.supi, rec.Ref(), s, rec)
 			}
 			u.agreeOnFlows(rec, s, fail)
+			u.agreeOnFrames(rec, s, fail)
 			delete(sessions, rec.Ref())
 		}
 	}

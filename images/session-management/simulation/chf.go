@@ -288,6 +288,9 @@ func (s *unitSession) metering(ies []*ie.IE) {
 				id, _ = c.URRID()
 			}
 		}
+		if id == urrMACs {
+			continue // it measures nothing
+		}
 		if s.meters == nil {
 			s.meters = map[uint32]*meter{}
 		}
@@ -369,13 +372,14 @@ func (s *unitSession) says(ies []*ie.IE, all bool) (out []procedure.Measured) {
 // forgets: what nobody was told is lost.
 func (u *unit) forgets(s *unitSession) {
 	f := u.w.chf
-	if f == nil {
-		return
+	if f != nil {
+		f.lost[s.cpSEID] += s.unsaid()
 	}
-	f.lost[s.cpSEID] += s.unsaid()
 	for _, r := range s.reports {
 		r.r.done = true
-		f.lost[s.cpSEID] += octetsOf(r.said.Used)
+		if f != nil {
+			f.lost[s.cpSEID] += octetsOf(r.said.Used)
+		}
 	}
 	s.reports = nil
 }
@@ -486,7 +490,9 @@ func (u *unit) reports(s *unitSession, of *ue, said procedure.Measured) {
 		}
 		s.reports = slices.DeleteFunc(s.reports, func(y *usageReport) bool { return y == x })
 		if b.Cause == ie.CauseSessionContextNotFound {
-			u.w.chf.lost[s.cpSEID] += octetsOf(said.Used)
+			if u.w.chf != nil {
+				u.w.chf.lost[s.cpSEID] += octetsOf(said.Used)
+			}
 			u.forgets(s)
 			if u.sessions[s.upSEID] == s {
 				u.drop(s.upSEID)

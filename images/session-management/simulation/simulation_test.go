@@ -107,6 +107,9 @@ func TestWorlds(t *testing.T) {
 	if ended[aSessionLeftOut] == 0 && len(list) >= 100 {
 		t.Errorf("no %s in %d worlds: they show nothing of it", aSessionLeftOut, len(list))
 	}
+	if ended[anEthernetSession] == 0 && len(list) >= 100 {
+		t.Errorf("no %s in %d worlds: they show nothing of it", anEthernetSession, len(list))
+	}
 	if ended[aSilentUE] == 0 && len(list) >= 200 { // one in some fifty worlds has it
 		t.Errorf("no %s in %d worlds: they show nothing of it", aSilentUE, len(list))
 	}

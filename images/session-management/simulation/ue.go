@@ -168,7 +168,7 @@ func (u *ue) finish(r *request, body any) {
 
 func (u *ue) create() {
 	u.pti = u.pti%254 + 1
-	n1 := []byte{0x2e, sessionID, u.pti, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x91}
+	n1 := []byte{0x2e, sessionID, u.pti, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x90 | byte(u.kind())}
 	u.creates++
 	uri := fmt.Sprint("amf/", u.supi, "/", u.creates)
 	asked, amf := u.w.Now, u.roams()

@@ -49,6 +49,7 @@ type unitSession struct {
 	teid           uint32
 	ue             netip.Addr
 	network        string // instance of N6, in which the UE has its address
+	frames         bool   // it is of type Ethernet, and the UE has none: ethernet.go
 	far            farOf
 	// of a branch: its endpoint on N9, where uplink packets go, and whether some leave there
 	core  uint32
@@ -174,6 +175,8 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 	s.metering(a.IEs)
 	for _, e := range a.IEs {
 		switch e.Type {
+		case ie.PDNType:
+			s.frames = e.Payload[0] == pdnEthernet
 		case ie.CreatePDR:
 			children, err := e.CreatePDR()
 			if err != nil {
@@ -197,7 +200,7 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 	}
 	branch := chooses
 	s.local = s.rules[ie.CreatePDR][5]
-	if chooses = s.teid == 0 || branch && s.core == 0 || !branch && !s.ue.IsValid(); chooses && len(u.restoring) > 0 {
+	if chooses = s.teid == 0 || branch && s.core == 0 || !branch && !s.frames && !s.ue.IsValid(); chooses && len(u.restoring) > 0 {
 		return refusal(ie.CauseNoResourcesAvailable)
 	}
 	if !there {
@@ -210,13 +213,13 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 	if branch && s.core == 0 {
 		s.core = u.free(func(o *unitSession) []uint32 { return []uint32{o.teid, o.core} }, s.teid)
 	}
-	if !branch && !s.ue.IsValid() {
+	if !branch && !s.frames && !s.ue.IsValid() {
 		n := u.freeAddress(s.network)
 		s.ue = netip.AddrFrom4([4]byte{10, u.pool, byte(n >> 8), byte(n)})
 	}
 	for _, other := range u.sessions {
 		taken := func(teid uint32) bool { return teid != 0 && (teid == other.teid || teid == other.core) }
-		if other.upSEID != s.upSEID && (taken(s.teid) || taken(s.core) || other.ue == s.ue && other.network == s.network && !branch && other.core == 0) {
+		if other.upSEID != s.upSEID && (taken(s.teid) || taken(s.core) || s.ue.IsValid() && other.ue == s.ue && other.network == s.network && !branch && other.core == 0) {
 			return refusal(ie.CauseRequestRejected)
 		}
 	}
@@ -224,6 +227,9 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 		u.forgets(was)
 	}
 	u.sessions[s.upSEID], u.byCP[s.cpSEID] = s, s.upSEID
+	if s.frames {
+		u.hears(s)
+	}
 	return u.relayed(s, s.established(u.address))
 }
 
@@ -354,12 +360,14 @@ func (s *unitSession) established(n3 netip.Addr) procedure.Unit {
 			},
 		}}
 	}
+	chosen := []*ie.IE{ie.NewPDRID(1), ie.NewFTEID(1, s.teid, n3.AsSlice(), nil, 0)}
+	if !s.frames {
+		chosen = append(chosen, ie.NewUEIPAddress(2, s.ue.String(), "", 0, 0))
+	}
 	return procedure.Unit{Outcome: procedure.Done, Established: &message.SessionEstablishmentResponse{
-		Cause:   ie.NewCause(ie.CauseRequestAccepted),
-		UPFSEID: ie.NewFSEID(s.upSEID, []byte{10, 0, 0, 1}, nil),
-		CreatedPDR: []*ie.IE{ie.NewCreatedPDR(
-			ie.NewPDRID(1), ie.NewFTEID(1, s.teid, n3.AsSlice(), nil, 0), ie.NewUEIPAddress(2, s.ue.String(), "", 0, 0),
-		)},
+		Cause:      ie.NewCause(ie.CauseRequestAccepted),
+		UPFSEID:    ie.NewFSEID(s.upSEID, []byte{10, 0, 0, 1}, nil),
+		CreatedPDR: []*ie.IE{ie.NewCreatedPDR(chosen...)},
 	}}
 }
 

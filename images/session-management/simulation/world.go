@@ -58,6 +58,7 @@ type world struct {
 	met      map[[2]string]uint32
 	areas    *areas     // areas.go
 	overload overload   // overload.go
+	frames   bool       // the second data network is of Ethernet
 	byTheWay *rand.Rand // whether the AMF is reached with what access networks are told by the way; of its own: other worlds go on as they did
 	pcf      *pcf       // nil: the Slice's rules hold
 	chf      *chf       // nil: nothing is charged
@@ -75,6 +76,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
 	w.real, w.twice = w.Chance(3), seed%4 == 3
 	w.newAreas(seed)
+	w.frames = !w.real && w.areas == nil && bridging(seed)
 	w.store = worlds.NewStore(w.Clock, w.written)
 	var err error
 	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
@@ -138,6 +140,9 @@ func (w *world) configure(network configuration.DataNetwork) (err error) {
 		second.DNN, second.Core = ims, ims
 		// What the configuration owns it may write into.
 		second.Units, second.Breakouts, second.Flows = slices.Clone(network.Units), slices.Clone(network.Breakouts), slices.Clone(network.Flows)
+		if w.frames {
+			bridged(&second)
+		}
 		networks = append(networks, second)
 	}
 	w.config, err = configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: networks}}, units)
