@@ -76,6 +76,7 @@ func TestEnvtest(t *testing.T) {
 		"an address of two UPFInstances is the older's":          e.testAddressOverlap,
 		"a UPFInstance is deleted after its pods":                e.testUPFDeletion,
 		"a UPF that runs elsewhere":                              e.testExternalUPF,
+		"a UPF whose SMF runs elsewhere":                         e.testUPFOfAnotherCluster,
 		"a Subscriber says what is wrong and never says a key":   e.testSubscriber,
 		"somebody else's change of an object is undone":          e.testDrift,
 		"columns show whole lists":                               e.testColumns,

@@ -361,3 +361,64 @@ func TestScrapeAssociations(t *testing.T) {
 		t.Errorf("of an older pod: %v", err)
 	}
 }
+
+// The other side of it: no core, and N4 at the address that a load balancer gives.
+func (e *environment) testUPFOfAnotherCluster(t *testing.T) {
+	ns := e.namespace(t)
+	e.installAttachmentKind(t)
+	upf := testUPF(t, ns)
+	upf.Spec.N4 = api.N4Spec{ServiceType: corev1.ServiceTypeLoadBalancer}
+	e.create(t, upf)
+	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, api.ReasonProgressing, "no load balancer has given Service upf-0-n4-lb an address yet")
+	pod := &corev1.Pod{}
+	if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod); !apierrors.IsNotFound(err) {
+		t.Errorf("a pod was made without a Node ID: %v", err)
+	}
+	give := func(in ...corev1.LoadBalancerIngress) {
+		t.Helper()
+		service := &corev1.Service{}
+		e.get(t, service, ns, "upf-0-n4-lb")
+		e.editStatus(t, service, func() { service.Status.LoadBalancer.Ingress = in })
+	}
+	node := func(want string) *corev1.Pod {
+		t.Helper()
+		eventually(t, "the unit is "+want, func() error {
+			e.get(t, upf, ns, "upf")
+			if len(upf.Status.UnitStatuses) != 1 || upf.Status.UnitStatuses[0].N4Address != want {
+				return fmt.Errorf("units %+v", upf.Status.UnitStatuses)
+			}
+			if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod); err != nil {
+				return err
+			}
+			config := &corev1.ConfigMap{}
+			if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: pod.Spec.Volumes[0].ConfigMap.Name}, config); err != nil {
+				return err
+			}
+			if !strings.Contains(config.Data["upf-c.yaml"], "nodeID: "+want+"\n") {
+				return fmt.Errorf("its configuration: %s", config.Data["upf-c.yaml"])
+			}
+			return nil
+		})
+		return pod.DeepCopy()
+	}
+	give(corev1.LoadBalancerIngress{IP: "192.0.2.7"})
+	first := node("192.0.2.7")
+
+	give()
+	e.patch(t, upf, `{"spec":{"drain":{"timeout":"60s"}}}`)
+	eventually(t, "it is looked at meanwhile", func() error {
+		e.get(t, upf, ns, "upf")
+		if upf.Status.ObservedGeneration != upf.Generation {
+			return fmt.Errorf("of generation %d, not %d", upf.Status.ObservedGeneration, upf.Generation)
+		}
+		return nil
+	})
+	if still := node("192.0.2.7"); still.UID != first.UID {
+		t.Error("a load balancer that is away restarts the unit")
+	}
+
+	e.patch(t, upf, `{"spec":{"n4":{"serviceType":null}}}`)
+	eventually(t, "its Service for other clusters goes", func() error {
+		return e.goneFrom(t, &corev1.Service{}, ns, "upf-0-n4-lb")
+	})
+}

@@ -361,6 +361,9 @@ func (s *upfScope) observePlaced() {
 		case u.taken != "":
 			s.conditions.no(api.ConditionPlaced, api.ReasonNameTaken, u.taken)
 			return
+		case u.unreached != "":
+			s.conditions.no(api.ConditionPlaced, api.ReasonProgressing, u.unreached)
+			return
 		case u.status.State == api.UnitRejected:
 			s.conditions.no(api.ConditionPlaced, "Rejected", u.status.Name+": "+u.status.Message)
 			return

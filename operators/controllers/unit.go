@@ -51,6 +51,8 @@ type unitScope struct {
 	// problem is why the specification gives the unit no addresses, taken who else has the name of its N4
 	// Service.
 	problem, taken string
+	// unreached is why SMFs could not reach it.
+	unreached string
 	// pending is set when the unit runs an older template and is left alone, replacing when it is taken
 	// down because of that.
 	pending   bool
@@ -214,6 +216,10 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 	}
 	if u.taken != "" {
 		u.note(api.UnitPending, u.taken)
+		return nil
+	}
+	if u.unreached != "" {
+		u.note(api.UnitPending, u.unreached)
 		return nil
 	}
 	if why, err := r.mayMake(ctx, s, u); err != nil || why != "" {

@@ -442,16 +442,46 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 		if err != nil && !errors.As(err, &taken) {
 			return err
 		}
-		if taken == nil {
-			u.status.N4Address = service.Spec.ClusterIP
-		} else {
+		switch {
+		case taken != nil:
 			u.taken = taken.Error()
 			s.again(takenRetry)
+		case s.upf.Spec.N4.ServiceType == corev1.ServiceTypeLoadBalancer:
+			if err := r.findOutside(ctx, s, u); err != nil {
+				return err
+			}
+		default:
+			u.status.N4Address = service.Spec.ClusterIP
 		}
 		if u.standby != nil {
-			u.standby.status.N4Address = u.status.N4Address
+			u.standby.status.N4Address, u.standby.taken, u.standby.unreached = u.status.N4Address, u.taken, u.unreached
 		}
 		s.units = append(s.units, u)
+	}
+	return nil
+}
+
+// findOutside gives the unit the address that a load balancer has given its Service for other clusters. Until then it keeps the one that it has: a
+// load balancer that is away for a moment restarts nothing.
+func (r *UPFReconciler) findOutside(ctx context.Context, s *upfScope, u *unitScope) error {
+	service := specs.N4OutsideService(s.upf, u.number)
+	if u.leftover != nil {
+		specs.LeadToServing(service)
+	}
+	err := r.applier.applyService(ctx, s.kept, service)
+	if taken := (*takenError)(nil); errors.As(err, &taken) {
+		u.taken = taken.Error()
+		s.again(takenRetry)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if at := specs.BalancedAt(service); at != "" {
+		u.status.N4Address = at
+	}
+	if u.status.N4Address == "" {
+		u.unreached = fmt.Sprintf("no load balancer has given Service %s an address yet: see that the cluster has one (spec.n4.loadBalancerClass), or leave out spec.n4.serviceType", service.Name)
 	}
 	return nil
 }
@@ -497,6 +527,9 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 			}
 		}
 		fronted[specs.N4ServiceName(s.upf.Name, u.number)] = true
+		if s.upf.Spec.N4.ServiceType == corev1.ServiceTypeLoadBalancer {
+			fronted[specs.N4OutsideServiceName(s.upf.Name, u.number)] = true
+		}
 		if u.of != nil {
 			for _, m := range specs.Members {
 				fronted[specs.StandbyServiceName(s.upf.Name, u.number, m)] = true

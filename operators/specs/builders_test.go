@@ -178,6 +178,9 @@ func TestBuildersGolden(t *testing.T) {
 		account, role, binding, StandbyPolicy(redundant), unitB.Config, unitB.Pod,
 	}
 
+	ofAnotherCluster := makeUPF()
+	ofAnotherCluster.Spec.N4 = api.N4Spec{ControlPlaneSubnets: []api.CIDR{"192.0.2.0/24"}, ServiceType: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To("example.org/bgp"), Annotations: map[string]string{"example.org/pool": "n4"}}
+
 	var policies []client.Object
 	for _, p := range NetworkPolicies(overUDP) {
 		policies = append(policies, p)
@@ -259,6 +262,7 @@ func TestBuildersGolden(t *testing.T) {
 		"smf.yaml":                          SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
 		"upf.yaml":                          append(attachments(upf), N4Service(upf, 0), unit.Config, unit.Pod),
 		"upf-standby.yaml":                  withStandby,
+		"upf-of-another-cluster.yaml":       {N4Service(ofAnotherCluster, 0), N4OutsideService(ofAnotherCluster, 0), UPFUnit(ofAnotherCluster, nil, platform, 0, "198.51.100.7").Config},
 		"smf-two-units.yaml":                SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, units).all(),
 		"upf-per-socket.yaml":               append(append(attachments(perSocket), placedAttachments...), DisruptionBudget(perSocket, 2), placedUnit.Config, placedUnit.Placed(perSocket, place)),
 		"upf-network-instances.yaml":        networked,

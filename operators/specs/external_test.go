@@ -137,3 +137,36 @@ func TestServicesForUPFsElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// A unit without a core is that of an SMF in another cluster, which is core5g's; when a core of this cluster comes with one, nothing restarts.
+func TestUnitsWithoutACore(t *testing.T) {
+	own, foreign := makeCore(), makeCore()
+	own.Spec.ControlPlane, foreign.Spec.ControlPlane = api.ControlPlaneCore5G, api.ControlPlaneFree5GC
+	of := func(core *api.Core5G, change func(*api.UPFInstance)) Unit {
+		upf := makeUPF()
+		if change != nil {
+			change(upf)
+		}
+		return UPFUnit(upf, core, platform, 0, "198.51.100.7")
+	}
+	without := of(nil, nil)
+	if !strings.Contains(without.Config.Data["upf-c.yaml"], "namedPools: true") {
+		t.Errorf("an SMF of another cluster cannot name pools: %s", without.Config.Data["upf-c.yaml"])
+	}
+	if came := of(own, nil); came.SpecHash != without.SpecHash {
+		t.Error("a core that comes restarts the unit")
+	}
+	if came := of(foreign, nil); came.SpecHash == without.SpecHash {
+		t.Error("a core with free5GC's SMF leaves the unit as it is for core5g's")
+	}
+	for what, n4 := range map[string]api.N4Spec{
+		"by ClusterIP, as is said": {ServiceType: corev1.ServiceTypeClusterIP},
+		"by the same address":      {ServiceType: corev1.ServiceTypeLoadBalancer},
+		"with other annotations":   {ServiceType: corev1.ServiceTypeLoadBalancer, Annotations: map[string]string{"a": "b"}},
+		"by another load balancer": {ServiceType: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To("a/b")},
+	} {
+		if got := of(nil, func(upf *api.UPFInstance) { upf.Spec.N4 = n4 }); got.SpecHash != without.SpecHash || got.TemplateHash != without.TemplateHash {
+			t.Errorf("reached %s, the unit restarts", what)
+		}
+	}
+}

@@ -47,6 +47,9 @@ func UnitName(upf string, unit int) string { return upf + "-" + strconv.Itoa(uni
 // N4ServiceName names the Service in front of a unit's PFCP.
 func N4ServiceName(upf string, unit int) string { return UnitName(upf, unit) + "-n4" }
 
+// N4OutsideServiceName names the Service of a unit's PFCP for SMFs of other clusters.
+func N4OutsideServiceName(upf string, unit int) string { return N4ServiceName(upf, unit) + "-lb" }
+
 // AttachmentName names the NetworkAttachmentDefinition of a UPFInstance's interface, n3 or n6.
 func AttachmentName(upf, iface string) string { return upf + "-" + iface }
 

@@ -149,8 +149,8 @@ func (s SMFSet) OutsideServices() []*corev1.Service {
 	return out
 }
 
-// balancedAt is the address that a load balancer has given to a Service; "" for none yet.
-func balancedAt(s *corev1.Service) string {
+// BalancedAt is the address that a load balancer has given to a Service; "" for none yet.
+func BalancedAt(s *corev1.Service) string {
 	for _, in := range s.Status.LoadBalancer.Ingress {
 		if _, err := netip.ParseAddr(in.IP); err == nil {
 			return in.IP
@@ -198,7 +198,7 @@ func shardList(services, outside []*corev1.Service) string {
 	for i, s := range services {
 		at := s.Name + "=" + s.Spec.ClusterIP
 		if i < len(outside) {
-			at += "/" + balancedAt(outside[i])
+			at += "/" + BalancedAt(outside[i])
 		}
 		out = append(out, at)
 	}

@@ -148,6 +148,22 @@ func N4Service(upf *api.UPFInstance, unit int) *corev1.Service {
 		servicePort("metrics", PortMetrics, corev1.ProtocolTCP))
 }
 
+// N4OutsideService is the Service of a unit's PFCP for SMFs of other clusters; nil where none is asked for. The address that a load balancer gives it is
+// the unit's Node ID then, which no other cluster has: ClusterIPs are alike everywhere.
+func N4OutsideService(upf *api.UPFInstance, unit int) *corev1.Service {
+	n4 := upf.Spec.N4
+	if n4.ServiceType != corev1.ServiceTypeLoadBalancer {
+		return nil
+	}
+	service := namedService(upf.Namespace, N4OutsideServiceName(upf.Name, unit), unitLabels(upf, unit), servingLabels(upf, unit), ownedBy(upf, "UPFInstance"),
+		servicePort("pfcp", PortPFCP, corev1.ProtocolUDP))
+	service.Annotations = n4.Annotations
+	service.Spec.Type, service.Spec.LoadBalancerClass = n4.ServiceType, n4.LoadBalancerClass
+	// Who may have an association is known by his address, and so is who takes one over.
+	service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	return service
+}
+
 // CPUs that UPF-U gets to itself.
 func CPUs(upf *api.UPFInstance) int32 {
 	if upf.Spec.CPUs != nil {
@@ -217,6 +233,7 @@ func upfSpecHash(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address str
 	if !Redundant(upf) {
 		spec.Redundancy = nil
 	}
+	spec.N4.ServiceType, spec.N4.LoadBalancerClass, spec.N4.Annotations = "", nil, nil // they change the N4 address, or nothing
 	if !Planned(upf) {
 		spec.Placement = nil
 	} else {
@@ -236,8 +253,11 @@ func upfSpecHash(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address str
 		N4Address string
 		Addresses []string `json:",omitempty"`
 		OwnSMF    bool     `json:",omitempty"`
-	}{withFormerFields(spec), n4Address, addresses, core.OwnControlPlane()})
+	}{withFormerFields(spec), n4Address, addresses, ownSMF(core)})
 }
+
+// ownSMF reports whether units are those of an SMF of core5g's: that of their core, or where they have none, of a core in another cluster.
+func ownSMF(core *api.Core5G) bool { return core == nil || core.OwnControlPlane() }
 
 // withFormerFields is the spec with what 0.2 had in every one of them, and in the same place: no unit restarts because such a field has gone.
 func withFormerFields(spec *api.UPFInstanceSpec) json.RawMessage {
@@ -319,7 +339,7 @@ func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, member Membe
 			ControlPlaneSubnets: upf.Spec.N4.ControlPlaneSubnets,
 		},
 		Dataplane: upfcDataplane{Socket: upfSocket},
-		N3:        upfcN3{Endpoints: []string{UnitN3Endpoints(upf, unit)}}, NamedPools: core.OwnControlPlane(), PredefinedRules: predefinedRules(upf),
+		N3:        upfcN3{Endpoints: []string{UnitN3Endpoints(upf, unit)}}, NamedPools: ownSMF(core), PredefinedRules: predefinedRules(upf),
 		Redundancy: redundancyOf(upf, unit, member),
 		Metrics:    upfcListen{Listen: fmt.Sprintf(":%d", PortMetrics)},
 		Health:     upfcListen{Listen: fmt.Sprintf(":%d", PortHealth)},

@@ -376,6 +376,7 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 			rows: map[string]struct{ replace, with, want string }{
 				"neither pods nor elsewhere":   {`external:`, "administrativeState: Locked\n  nothing:", `write the networks of the UPF's pods, or external for a UPF that runs elsewhere`},
 				"pods' N6 too":                 {`drain:`, "n6: {attachment: {type: Bridge, bridge: b}, address: 172.30.6.2/24, gateway: 172.30.6.1}\n  drain:", `leave out n3, n6, networkInstances, maxUnits, placement`},
+				"a Service of pods":            {`drain:`, "n4: {serviceType: LoadBalancer}\n  drain:", `external.n4.address says where the UPF is reached`},
 				"network instances of pods":    {`drain:`, "networkInstances: [{name: ims, vlan: 7, addresses: [10.7.0.2/24]}]\n  drain:", `external.networkInstances has its names for networks`},
 				"CPUs":                         {`drain:`, "cpus: 2\n  drain:", `cpus, nodeSelector, tolerations and priorityClassName, which are of pods`},
 				"priority":                     {`drain:`, "priorityClassName: high\n  drain:", `tolerations and priorityClassName, which are of pods`},

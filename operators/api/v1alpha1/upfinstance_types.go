@@ -55,6 +55,7 @@ type UPFInstanceList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.n3) || has(self.n6) || has(self.maxUnits) || has(self.placement) || has(self.updateStrategy) || has(self.redundancy) || has(self.cpus) || has(self.nodeSelector) || has(self.tolerations) || has(self.priorityClassName) || has(self.networkInstances) || has(self.predefinedRules))",message="external is a UPF that runs elsewhere: leave out n3, n6, networkInstances, maxUnits, placement, updateStrategy, redundancy, predefinedRules, cpus, nodeSelector, tolerations and priorityClassName, which are of pods; external.networkInstances has its names for networks"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || (self.units == 1 && self.workers == 1 && self.driver == 'AFPacket' && self.ueToUE == 'Deny' && self.memory == '256Mi' && self.hugepages.size == '2Mi' && self.hugepages.amount == '512Mi')",message="external is one UPF that runs elsewhere: leave out units, workers, driver, hugepages, memory and ueToUE, which are of pods, and name each further UPF in a UPFInstance of its own; administrativeState takes it out of service"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.n4.controlPlaneSubnets)",message="external: leave out n4.controlPlaneSubnets, which the operator writes into the configuration of pods, and write it into that of the UPF (upf-c: pfcp.controlPlaneSubnets)"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.n4.serviceType)",message="external: leave out n4.serviceType, which is of pods: external.n4.address says where the UPF is reached"
 // +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')) && (!has(self.networkInstances) || self.networkInstances.all(i, !has(i.attachment) || !has(i.attachment.resourceName) || !i.attachment.resourceName.contains('{cell}'))))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || self.updateStrategy.type != 'Switch' || (has(self.redundancy) && self.redundancy.standbys > 0)",message="updateStrategy.type Switch needs redundancy: {standbys: 1}: a unit is handed over to its standby"
 type UPFInstanceSpec struct {
@@ -430,6 +431,9 @@ type N3Spec struct {
 }
 
 // N4Spec is the side of the SMFs.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) && !has(self.annotations) || has(self.serviceType) && self.serviceType == 'LoadBalancer'",message="n4.loadBalancerClass and annotations are of Services of type LoadBalancer: write serviceType: LoadBalancer, or leave them out"
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.serviceType) && oldSelf.serviceType == 'LoadBalancer' && has(self.serviceType) && self.serviceType == 'LoadBalancer') || has(oldSelf.loadBalancerClass) == has(self.loadBalancerClass) && (!has(self.loadBalancerClass) || oldSelf.loadBalancerClass == self.loadBalancerClass)",message="n4.loadBalancerClass cannot change while serviceType is LoadBalancer: write ClusterIP, and both anew when the Services are gone"
 type N4Spec struct {
 	// controlPlaneSubnets hold the SMFs' pods and the operator's: nobody else may set an association up, and
 	// a successor from another address takes its predecessor's over. Write the network that your cluster
@@ -440,6 +444,20 @@ type N4Spec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	ControlPlaneSubnets []CIDR `json:"controlPlaneSubnets,omitempty"`
+	// serviceType is what SMFs reach a unit by: ClusterIP, for SMFs of this cluster, or LoadBalancer, for those of another one: a Service of this
+	// type for each unit, UDP 8805, whose address is the unit's Node ID. A unit waits until it has one; a change of it restarts the
+	// unit. When left out: ClusterIP.
+	// +optional
+	// +kubebuilder:validation:Enum=ClusterIP;LoadBalancer
+	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
+	// loadBalancerClass of these Services.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
+	// annotations for these Services, for example those of a load balancer.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // N6Spec is the side of the data network.
