@@ -41,7 +41,8 @@ const (
 	// nodesSubnet is that of the nodes among themselves, and clusterPods that of all pods.
 	nodesSubnet = "10.215.0.0/24"
 	clusterPods = "10.244.0.0/16"
-	countFile   = "node-count"
+	// countFile says how many nodes the cluster that is up has, and shareFile how many hugepages each: whatever is said when one comes back.
+	countFile, shareFile = "node-count", "node-hugepages"
 )
 
 // userPlane are the networks beside that of the nodes; the bridge of each, on every node, is called as in the chart's default UPFInstance.
@@ -77,19 +78,27 @@ func cable(n int, network string) string {
 	return name
 }
 
-// count is how many nodes the cluster has: what was said when it was brought up, else what is said now, else one.
-func (s *settings) count() (int, error) {
-	said := max(s.nodes, 1)
-	text, err := os.ReadFile(s.path(countFile))
+// noted is the number in a file of the state directory, or else the other one.
+func (s *settings) noted(file string, otherwise int) (int, error) {
+	text, err := os.ReadFile(s.path(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return said, nil
+		return otherwise, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	noted, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", s.path(countFile), err)
+		return 0, fmt.Errorf("%s: %w", s.path(file), err)
+	}
+	return n, nil
+}
+
+// count is how many nodes the cluster has: what was said when it was brought up, else what is said now, else one.
+func (s *settings) count() (int, error) {
+	noted, err := s.noted(countFile, max(s.nodes, 1))
+	if err != nil {
+		return 0, err
 	}
 	if s.nodes != 0 && noted != s.nodes {
 		return 0, fmt.Errorf("the cluster that is up has %d nodes, not %d: `hack/cluster.sh down` first, or leave CORE5G_NODES out", noted, s.nodes)
@@ -118,9 +127,15 @@ func (s *settings) all() ([]*settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	hugepages, err := s.noted(shareFile, s.hugepages)
+	if err != nil {
+		return nil, err
+	}
 	out := []*settings{s}
 	for n := 2; n <= count; n++ {
-		out = append(out, s.further(n))
+		f := s.further(n)
+		f.nodes, f.hugepages = count, hugepages
+		out = append(out, f)
 	}
 	return out, nil
 }

@@ -98,6 +98,13 @@ func TestCountIsThatOfTheClusterThatIsUp(t *testing.T) {
 	if n, err := s.count(); n != 3 || err != nil {
 		t.Errorf("3 are up: %d nodes, %v", n, err)
 	}
+	// A kubelet does not start where the node has other hugepages than before.
+	if err := s.write([]byte("300\n"), 0o644, shareFile); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := s.named("core5g-node-2"); err != nil || f.nodes != 3 || f.hugepages != 300 {
+		t.Errorf("a node that comes back: %v, %+v, want one of 3 with 300 hugepages", err, f)
+	}
 	s.nodes = 2
 	if _, err := s.count(); err == nil || !strings.Contains(err.Error(), "has 3 nodes, not 2") {
 		t.Errorf("error %v, want one that says how many there are", err)

@@ -88,6 +88,7 @@ func (s *settings) bringUp(ctx context.Context, images []string) error {
 	}
 	for _, f := range []func() error{
 		func() error { return s.write(fmt.Appendf(nil, "%d\n", nodes), 0o644, countFile) },
+		func() error { return s.write(fmt.Appendf(nil, "%d\n", s.hugepages), 0o644, shareFile) },
 		func() error { return os.MkdirAll(s.path("log"), 0o755) },
 		func() error { return s.write([]byte(s.instance), 0o644, "instance") },
 		func() error { return s.write([]byte(s.hostIP.String()), 0o644, "host-ip") },
