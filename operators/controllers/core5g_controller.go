@@ -128,6 +128,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.applySessionManagement,
 		r.removeUnwanted,
 		r.keepAllocations,
+		r.clearLostNodes,
 		r.observeFunctions,
 		r.observeN2,
 		r.checkRegistrations,
@@ -374,10 +375,21 @@ func deploymentProblem(ctx context.Context, c client.Client, d *appsv1.Deploymen
 	if err := c.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
 		return "", err
 	}
+	onLost := ""
 	for i := range pods.Items {
-		if p := podProblem(&pods.Items[i]); p != "" {
+		pod := &pods.Items[i]
+		lost, err := lossOfPod(ctx, c, pod)
+		if err != nil {
+			return "", err
+		}
+		if lost != nil { // what is made in its place says more
+			onLost = lostPodProblem(pod, lost)
+		} else if p := podProblem(pod); p != "" {
 			return p, nil
 		}
+	}
+	if onLost != "" {
+		return onLost, nil
 	}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {

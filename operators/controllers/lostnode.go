@@ -37,6 +37,11 @@ type lostNode struct {
 	abandoned bool
 }
 
+// advice is what who knows more can do.
+func (l *lostNode) advice() string {
+	return fmt.Sprintf("when the machine is off for sure: kubectl taint nodes %s %s=nodeshutdown:NoExecute", l.name, corev1.TaintNodeOutOfService)
+}
+
 // lossOf a node; nil for one that is there.
 func lossOf(node *corev1.Node) *lostNode {
 	out := &lostNode{name: node.Name}
@@ -91,7 +96,7 @@ func (r *UPFReconciler) leaveLostNodes(ctx context.Context, s *upfScope) error {
 // judgeLoss says what becomes of a pod on a lost node.
 func (r *UPFReconciler) judgeLoss(ctx context.Context, s *upfScope, u *unitScope) error {
 	lost, bound := u.lost, lostNodeAfter(s.upf)
-	advice := fmt.Sprintf("when the machine is off for sure: kubectl taint nodes %s %s=nodeshutdown:NoExecute", lost.name, corev1.TaintNodeOutOfService)
+	advice := lost.advice()
 	if lost.outOfService {
 		lost.abandoned, lost.outlook = true, "its taint says that it is out of service: the pod is made elsewhere"
 		return nil

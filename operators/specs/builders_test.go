@@ -377,7 +377,7 @@ func TestWhereAFunctionRuns(t *testing.T) {
 		spread := zones
 		spread.LabelSelector = &metav1.LabelSelector{MatchLabels: o.Deployment.Spec.Selector.MatchLabels}
 		want := corev1.PodSpec{
-			NodeSelector: said.NodeSelector, Tolerations: said.Tolerations, PriorityClassName: "core",
+			NodeSelector: said.NodeSelector, Tolerations: withLeaves(said.Tolerations), PriorityClassName: "core",
 			Affinity: &corev1.Affinity{NodeAffinity: arm, PodAntiAffinity: apart(spread.LabelSelector.MatchLabels).PodAntiAffinity}, TopologySpreadConstraints: []corev1.TopologySpreadConstraint{spread},
 		}
 		got := corev1.PodSpec{

@@ -86,6 +86,7 @@ func CHF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 	w.configSecret = db.External
 	w.waits = append(db.waits(core), waitFor(FunctionObjectName(core.Name, api.FunctionNRF), PortSBI))
 	w.ports = []corev1.ContainerPort{port("sbi", PortSBI, corev1.ProtocolTCP)}
+	w.settled = core.Spec.Charging != nil && core.Spec.Charging.CDRStorage != nil
 	o := w.observed().objects(w.service(servicePort("sbi", PortSBI, corev1.ProtocolTCP)))
 	keepCDRs(core, &o.Deployment.Spec.Template.Spec)
 	return o

@@ -172,6 +172,7 @@ func SessionStoreFunction(core *api.Core5G, p Platform, password string) Functio
 	w.resources = requests("50m", "128Mi", "2Gi")
 	// It syncs its file before it ends.
 	w.grace = 30
+	w.settled = true
 	resources := w.resources
 	if f := Function(core, api.FunctionSessionStore); f != nil && f.Resources != nil {
 		resources = *f.Resources

@@ -113,3 +113,53 @@ func TestFunctionsOfAnOlderOperatorGetMetricsWithTheirNextPod(t *testing.T) {
 		})
 	}
 }
+
+// What pods tolerate of a lost node is new in 0.3: those of 0.2 stay as they are until something else replaces them.
+func TestLeavingALostNodeReplacesNoFunction(t *testing.T) {
+	older := func() *appsv1.Deployment {
+		d := AMF(makeCore(), platform).Deployment
+		d.Spec.Template.Spec.Tolerations = nil
+		return d
+	}
+	tolerations := func(d *appsv1.Deployment) []corev1.Toleration { return d.Spec.Template.Spec.Tolerations }
+	wanted := AMF(makeCore(), platform).Deployment
+	if len(tolerations(wanted)) != len(leaves) {
+		t.Fatalf("a function tolerates %+v, want that it leaves after a time", tolerations(wanted))
+	}
+	KeepRunning(wanted, older())
+	if Hash(wanted.Spec.Template) != Hash(older().Spec.Template) {
+		t.Error("the function is replaced for a new operator alone")
+	}
+	core := makeCore()
+	core.Spec.Images.Tag = "newer"
+	wanted = AMF(core, platform).Deployment
+	KeepRunning(wanted, older())
+	if len(tolerations(wanted)) != len(leaves) {
+		t.Errorf("with a new image it tolerates %+v", tolerations(wanted))
+	}
+	wanted, live := AMF(core, platform).Deployment, AMF(core, platform).Deployment
+	KeepRunning(wanted, live)
+	if len(tolerations(wanted)) != len(leaves) {
+		t.Errorf("what has it loses it again: %+v", tolerations(wanted))
+	}
+	// What a core says is given at once.
+	core = makeCore()
+	core.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionAMF, Tolerations: []corev1.Toleration{{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists}}}}
+	wanted = AMF(core, platform).Deployment
+	KeepRunning(wanted, older())
+	if got := tolerations(wanted); len(got) != 1 || got[0].Key != corev1.TaintNodeUnreachable || got[0].TolerationSeconds != nil {
+		t.Errorf("the core says that the AMF stays, and it tolerates %+v", got)
+	}
+}
+
+// Whatever keeps its data in a volume is soonest back where that is.
+func TestWhoKeepsDataWaitsForItsNode(t *testing.T) {
+	core := makeOwnCore()
+	if got := SessionStoreFunction(core, platform, "password").Deployment.Spec.Template.Spec.Tolerations; got != nil {
+		t.Errorf("the session store tolerates %+v, want what Kubernetes gives it", got)
+	}
+	core.Spec.Charging = &api.ChargingSpec{CDRStorage: &api.CDRStorage{PersistentVolumeClaim: "cdrs"}}
+	if got := CHF(core, platform, EmbeddedDatabase(core)).Deployment.Spec.Template.Spec.Tolerations; got != nil {
+		t.Errorf("the CHF that keeps CDRs tolerates %+v, want what Kubernetes gives it", got)
+	}
+}

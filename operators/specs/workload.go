@@ -3,7 +3,9 @@ package specs
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -60,6 +62,8 @@ type workload struct {
 	networks string
 	// secrets of others that are mounted.
 	secrets []mountedSecret
+	// settled: what the pods know is in a volume, and they are soonest back where that is.
+	settled bool
 }
 
 type mountedSecret struct{ volume, secret, path string }
@@ -241,6 +245,9 @@ func (w workload) deployment() *appsv1.Deployment {
 		pod.Affinity = apart(w.labels)
 	}
 	placed(&pod, override, w.labels)
+	if !w.settled {
+		pod.Tolerations = withLeaves(pod.Tolerations)
+	}
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -275,6 +282,41 @@ func placed(pod *corev1.PodSpec, f api.FunctionSpec, labels map[string]string) {
 			c.LabelSelector = &metav1.LabelSelector{MatchLabels: labels}
 		}
 		pod.TopologySpreadConstraints = append(pod.TopologySpreadConstraints, c)
+	}
+}
+
+// LeavesLostNode is how long a function's pod stays on a node of which nothing is heard, or that says that it is not ready: a tenth of what Kubernetes gives pods that
+// say nothing of it. Kubernetes has waited for most of a minute before.
+const LeavesLostNode = 30 * time.Second
+
+// leaves are the taints of such a node.
+var leaves = []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable}
+
+// withLeaves has pods leave such a node, unless a core says when.
+func withLeaves(tolerations []corev1.Toleration) []corev1.Toleration {
+	out := slices.Clone(tolerations)
+	for _, key := range leaves {
+		taint := &corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute}
+		if !slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(taint) }) {
+			out = append(out, leaving(key))
+		}
+	}
+	return out
+}
+
+func leaving(key string) corev1.Toleration {
+	return corev1.Toleration{
+		Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To(int64(LeavesLostNode / time.Second)),
+	}
+}
+
+// keepLeaves takes from a template what an older operator has not given the live one.
+func keepLeaves(want, have *corev1.PodSpec) {
+	want.Tolerations = slices.DeleteFunc(slices.Clone(want.Tolerations), func(t corev1.Toleration) bool {
+		return reflect.DeepEqual(t, leaving(t.Key)) && !slices.ContainsFunc(have.Tolerations, func(h corev1.Toleration) bool { return h.Key == t.Key })
+	})
+	if len(want.Tolerations) == 0 {
+		want.Tolerations = nil
 	}
 }
 
@@ -318,6 +360,7 @@ func KeepRunning(wanted, live *appsv1.Deployment) {
 		want.Annotations[AnnotationConfigHash] != have.Annotations[AnnotationConfigHash] {
 		return
 	}
+	keepLeaves(&want.Spec, &have.Spec)                    // of 0.2
 	if !hasEnv(have.Spec.Containers[0], workersService) { // of 0.2
 		c := &want.Spec.Containers[0]
 		c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == workersService })

@@ -1,0 +1,130 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// Pods of functions, which Deployments have, Kubernetes itself makes elsewhere when their node is lost: it marks them as deleted when they tolerate
+// that no longer (specs.LeavesLostNode), and makes others. But the object of such a pod stays until its kubelet says that the pod has ended, and so does its
+// address in the functions' Services, which have addresses of pods that are not ready: with a node that does not come back, every second
+// connection would lead nowhere for ever. So the operator deletes the object by force when the pod would have ended.
+//
+// Should the pod run on, cut off, it does no harm: what a function must not do twice it does by a lease in the session store, and its kubelet ends it when it is
+// back. A pod that has a volume is left: its data may be written by one alone, and only a person knows.
+
+// clearLostNodes removes what Kubernetes has given up on nodes that are lost.
+func (r *CoreReconciler) clearLostNodes(ctx context.Context, s *coreScope) error {
+	var pods corev1.PodList
+	if err := r.List(ctx, &pods, client.InNamespace(s.core.Namespace), client.MatchingLabels{api.LabelInstance: s.core.Name, api.LabelManagedBy: specs.FieldOwner}); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.DeletionTimestamp.IsZero() || !ofDeployment(pod) || keepsData(pod) {
+			continue
+		}
+		lost, err := lossOfPod(ctx, r.Client, pod)
+		if err != nil {
+			return err
+		}
+		if lost == nil {
+			continue
+		}
+		// A deletion's time is that at which the pod has ended, if its kubelet has heard of it.
+		if left := pod.DeletionTimestamp.Sub(r.Now()); left > 0 {
+			s.again(left)
+			continue
+		}
+		err = r.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: ptr.To(pod.UID)})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil && r.Recorder != nil {
+			r.Recorder.Eventf(s.core, corev1.EventTypeNormal, "LostPodRemoved", "pod %s was given up with node %s", pod.Name, lost.name)
+		}
+	}
+	return nil
+}
+
+// again looks at the core once more after so long, at the latest.
+func (s *coreScope) again(after time.Duration) {
+	if s.requeue == 0 || after < s.requeue {
+		s.requeue = after
+	}
+}
+
+func ofDeployment(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "ReplicaSet"
+}
+
+// keepsData says whether a pod has a volume that outlives it.
+func keepsData(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.HostPath != nil })
+}
+
+// lossOfPod is that of its node; nil where that is there, or nobody knows of it.
+func lossOfPod(ctx context.Context, c client.Reader, pod *corev1.Pod) (*lostNode, error) {
+	if pod.Spec.NodeName == "" {
+		return nil, nil
+	}
+	node := &corev1.Node{}
+	if err := c.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return lossOf(node), nil
+}
+
+// lostPodProblem says what becomes of a function's pod whose node is lost.
+func lostPodProblem(pod *corev1.Pod, lost *lostNode) string {
+	said := fmt.Sprintf("pod %s is on node %s", pod.Name, lost.name)
+	if !lost.since.IsZero() {
+		said += ", not ready since " + lost.since.UTC().Format(time.RFC3339)
+	}
+	switch after := staysFor(pod); {
+	case lost.outOfService:
+		return said + ", which is out of service: another one is made elsewhere"
+	case keepsData(pod):
+		return said + ": it has a volume, and is waited for; " + lost.advice()
+	case !pod.DeletionTimestamp.IsZero():
+		return said + ": another one is made elsewhere"
+	case after == nil:
+		return said + ", which it tolerates: it is waited for; " + lost.advice()
+	default:
+		return fmt.Sprintf("%s: another one is made elsewhere after %s", said, *after)
+	}
+}
+
+// staysFor is how long a pod stays on a node of which nothing is heard; nil: for ever.
+func staysFor(pod *corev1.Pod) *time.Duration {
+	taint := &corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}
+	var least *time.Duration
+	tolerated := false
+	for i := range pod.Spec.Tolerations {
+		t := &pod.Spec.Tolerations[i]
+		if !t.ToleratesTaint(taint) {
+			continue
+		}
+		tolerated = true
+		if t.TolerationSeconds != nil {
+			if d := time.Duration(*t.TolerationSeconds) * time.Second; least == nil || d < *least {
+				least = &d
+			}
+		}
+	}
+	if !tolerated {
+		return ptr.To(time.Duration(0))
+	}
+	return least
+}
