@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define UPF_ABI_MAGIC 0x35475543u // "CUG5"
-#define UPF_ABI_VERSION 8u
+#define UPF_ABI_VERSION 9u
 #define UPF_MSG_MAX (192u * 1024u) // octets in one datagram; fits the default socket buffer
 
 #define UPF_PDR_QERS 4u // QERs and URRs that one PDR may name
@@ -41,6 +41,7 @@
 #define UPF_SESSION_ROUTES 16u       // framed routes
 #define UPF_SESSION_APPLICATIONS 32u // that are known by domain names
 #define UPF_DOMAINS_MAX 8192u        // of all applications
+#define UPF_SESSION_ETHERNET_FILTERS 1024u
 #define UPF_NONE16 0xffffu           // "none" of an index into an array of the session
 #define UPF_WORKERS_MAX 64u
 // Groups of sessions by which drops are counted: those of one CP function in one Network Instance.
@@ -122,8 +123,10 @@ struct upf_network {
 	uint32_t nat_ports; // of a block; 0: no NAT44
 	uint32_t nat_prefixes;
 	struct upf_nat_prefix nat_prefix[UPF_NAT_PREFIXES];
+	uint32_t ethernet; // 1: a bridge for the frames of Ethernet PDU sessions; 0: IP
+	uint32_t reserved;
 };
-static_assert(sizeof(struct upf_network) == 176, "upf_network");
+static_assert(sizeof(struct upf_network) == 184, "upf_network");
 
 struct upf_hello {
 	uint64_t boot_id; // changes with every start of upf-u
@@ -137,7 +140,7 @@ struct upf_hello {
 	uint32_t reserved;
 	struct upf_network network[UPF_NETWORKS];
 };
-static_assert(sizeof(struct upf_hello) == 2952, "upf_hello");
+static_assert(sizeof(struct upf_hello) == 3080, "upf_hello");
 
 enum upf_record_type {
 	// TRANSACTION; DUMP answers use META and SESSION_STATE
@@ -161,6 +164,7 @@ enum upf_record_type {
 	UPF_REC_EV_ERROR_IND = 34, // struct upf_ev_error_ind: a peer has no such tunnel
 	UPF_REC_EV_ECHO = 35,      // struct upf_echo: the peer answered the Echo Request
 	UPF_REC_EV_TRACE = 36,     // struct upf_ev_trace + the packet's first octets
+	UPF_REC_EV_MAC = 37,       // struct upf_ev_mac: a station of an Ethernet PDU session came or went
 };
 
 struct upf_record {
@@ -182,8 +186,9 @@ struct upf_session_ref {
 static_assert(sizeof(struct upf_session_ref) == 16, "upf_session_ref");
 
 // SESSION_PUT: this head, then n_pdr PDRs, n_far FARs, n_qer QERs, n_urr URRs, n_bar BARs, n_sdf
-// SDFs, n_sdf6 IPv6 SDFs, n_route framed routes, n_application numbers of applications (64 bits), text_len
-// octets (redirect URLs), blob_len octets, then zero padding up to a multiple of 8.
+// SDFs, n_sdf6 IPv6 SDFs, n_route framed routes, n_ethernet Ethernet filters, n_application numbers of applications
+// (64 bits), text_len octets (redirect URLs), blob_len octets, then zero padding up to a multiple of 8.
+#define UPF_SESSION_ETHERNET 1u // an Ethernet PDU session (TS 23.501 5.6.10.2); else one of IP
 struct upf_session_put {
 	struct upf_record rec;
 	uint32_t session;
@@ -203,9 +208,11 @@ struct upf_session_put {
 	uint32_t
 		nat_addr_be; // the address of that, in upf_network.nat_prefix of `network`; 0: it has none
 	uint16_t n_application;
-	uint16_t reserved;
+	uint16_t n_ethernet;
+	uint16_t flags; // UPF_SESSION_*. It stays as it is while the session lasts
+	uint16_t reserved[3];
 };
-static_assert(sizeof(struct upf_session_put) == 48, "upf_session_put");
+static_assert(sizeof(struct upf_session_put) == 56, "upf_session_put");
 
 // ---- rules ---------------------------------------------------------------------------------
 
@@ -260,6 +267,27 @@ struct upf_sdf6 {
 };
 static_assert(sizeof(struct upf_sdf6) == 56, "upf_sdf6");
 
+// Ethernet packet filter (TS 29.244 7.5.2.2-3, 8.2.93 on), as the frames of its PDR's direction have them. A frame is one
+// of a filter that has all that the flags say. What a session's SDF filters are in, where it is an Ethernet one.
+#define UPF_ETHERNET_SOURCE 0x01u
+#define UPF_ETHERNET_DESTINATION 0x02u
+#define UPF_ETHERNET_TYPE 0x04u
+#define UPF_ETHERNET_C_TAG 0x08u
+#define UPF_ETHERNET_S_TAG 0x10u
+#define UPF_ETHERNET_SDF 0x20u // one of the SDF filters must match the IP packet in the frame
+struct upf_ethernet_filter {
+	uint8_t source_lo[6], source_hi[6]; // inclusive
+	uint8_t destination_lo[6], destination_hi[6];
+	uint16_t type; // EtherType, behind the tags
+	uint16_t flags;
+	uint16_t c_tag, c_mask; // Tag Control Information, and which of its bits must be so: PCP, DEI, VID
+	uint16_t s_tag, s_mask;
+	uint16_t sdf_first, sdf_count;
+	uint16_t sdf6_first, sdf6_count;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct upf_ethernet_filter) == 48, "upf_ethernet_filter");
+
 // Framed route (TS 29.244 5.16): a network behind the UE. Where a PDR asks for the UE's address of this
 // version, one of these does as well. Every PDR of the session asks for one of the UE's addresses then, and the session has
 // one of the route's version. It lies in the network in which the UE's addresses are.
@@ -302,6 +330,8 @@ static_assert(sizeof(struct upf_domains) == 16, "upf_domains");
 #define UPF_PDR_REMOVE 0x20u  // Outer Header Removal as `removal` says
 #define UPF_PDR_SDF \
 	0x40u // one of the SDF filters must match, or the application (there may be none left that can)
+#define UPF_PDR_ETHERNET \
+	0x80u // of an Ethernet PDU session: one of the Ethernet filters must, sdf_first and sdf_count say which
 struct upf_pdr {
 	uint32_t precedence;
 	uint16_t pdr_id;
@@ -415,7 +445,8 @@ struct upf_urr {
 	uint32_t slot;
 	uint16_t quota_far; // FAR ID for Quota Action: index of the FAR; UPF_NONE16: drop
 	uint8_t flags;      // UPF_URR_*
-	uint8_t reserved[5];
+	uint8_t reserved;
+	uint32_t ethernet_inactivity_s; // Ethernet Inactivity Timer: a station that is silent for so long has gone; 0: none
 };
 static_assert(sizeof(struct upf_urr) == 16, "upf_urr");
 
@@ -511,6 +542,18 @@ struct upf_ev_error_ind { // TS 29.281 7.3.1
 	uint8_t reserved[3];
 };
 static_assert(sizeof(struct upf_ev_error_ind) == 32, "upf_ev_error_ind");
+
+#define UPF_MAC_GONE 1u  // it is no station of the session any more
+#define UPF_MAC_C_TAG 2u // its frames have one
+#define UPF_MAC_S_TAG 4u
+struct upf_ev_mac {
+	struct upf_record rec;
+	uint32_t session;
+	uint8_t mac[6];
+	uint16_t flags; // UPF_MAC_*
+	uint16_t c_vid, s_vid;
+};
+static_assert(sizeof(struct upf_ev_mac) == 24, "upf_ev_mac");
 
 enum upf_stage { // where a packet was when it was traced
 	UPF_STAGE_RX = 0,
@@ -610,7 +653,19 @@ static_assert(UPF_PORTS == UPF_PORT_N6 + UPF_NETWORKS, "upf_port");
 	X(NAT_TABLE, "nat_table", "there are as many NAT44 mappings as there can be") \
 	X(NAT_MAPPING, "nat_mapping", \
 		"of an address and port, or about one, that no NAT44 mapping has") \
-	X(NAT_PROTOCOL, "nat_protocol", "neither TCP, UDP nor what of ICMP NAT44 translates")
+	X(NAT_PROTOCOL, "nat_protocol", "neither TCP, UDP nor what of ICMP NAT44 translates") \
+	X(MALFORMED_FRAME, "malformed_frame", \
+		"Ethernet frame of a PDU session that is cut short, or comes from a group address") \
+	X(BRIDGE_CONTROL, "bridge_control", \
+		"Ethernet frame to a group address that bridges do not forward") \
+	X(BRIDGE_SAME_SIDE, "bridge_same_side", \
+		"Ethernet frame to a station that is where it came from") \
+	X(BRIDGE_NO_SESSION, "bridge_no_session", \
+		"Ethernet frame to a network instance without a PDU session") \
+	X(FLOOD_LIMIT, "flood_limit", \
+		"copy of an Ethernet frame to all that was one too many") \
+	X(FLOOD_FILTERED, "flood_filtered", \
+		"copy of an Ethernet frame to all that no PDR of a PDU session matches")
 
 #define UPF_DROP_ENUM(symbol, label, help) UPF_DROP_##symbol,
 enum upf_drop { UPF_DROP_REASONS(UPF_DROP_ENUM) UPF_DROPS };
@@ -656,9 +711,17 @@ struct upf_local_stats {
 	uint64_t detection_full; // what was not kept: no room, for the session or for all
 	uint64_t
 		detection_limited; // what was not looked at: too many of the session, or of all, in a second
+	uint64_t bridge_stations; // MAC addresses that bridges know now
+	uint64_t bridge_learned;
+	uint64_t bridge_moved;    // to another PDU session, or to N6 or from there
+	uint64_t bridge_aged;     // silent for too long
+	uint64_t bridge_full;     // what was not learned: no room, for the session, for N6 or for all
+	uint64_t bridge_flooded;  // frames to all: unknown, multicast and broadcast destinations
+	uint64_t bridge_copies;   // of them
+	uint64_t bridge_switched; // frames from one PDU session to another
 	uint64_t reserved;
 };
-static_assert(sizeof(struct upf_local_stats) == 320, "upf_local_stats");
+static_assert(sizeof(struct upf_local_stats) == 384, "upf_local_stats");
 
 struct upf_drop_stats {
 	uint64_t reason[UPF_DROPS_MAX]; // by enum upf_drop

@@ -6,7 +6,7 @@ import "unsafe"
 
 const (
 	AbiMagic                = 0x35475543         // UPF_ABI_MAGIC
-	AbiVersion              = 0x8                // UPF_ABI_VERSION
+	AbiVersion              = 0x9                // UPF_ABI_VERSION
 	MsgMax                  = 0x30000            // UPF_MSG_MAX
 	PdrQers                 = 0x4                // UPF_PDR_QERS
 	PdrUrrs                 = 0x8                // UPF_PDR_URRS
@@ -19,6 +19,7 @@ const (
 	SessionRoutes           = 0x10               // UPF_SESSION_ROUTES
 	SessionApplications     = 0x20               // UPF_SESSION_APPLICATIONS
 	DomainsMax              = 0x2000             // UPF_DOMAINS_MAX
+	SessionEthernetFilters  = 0x400              // UPF_SESSION_ETHERNET_FILTERS
 	None16                  = 0xffff             // UPF_NONE16
 	WorkersMax              = 0x40               // UPF_WORKERS_MAX
 	Groups                  = 0x40               // UPF_GROUPS
@@ -28,11 +29,18 @@ const (
 	NatFirstPort            = 0x400              // UPF_NAT_FIRST_PORT
 	NetworkName             = 0x68               // UPF_NETWORK_NAME
 	MetaRestoring           = 0x1                // UPF_META_RESTORING
+	SessionEthernet         = 0x1                // UPF_SESSION_ETHERNET
 	SdfProto                = 0x1                // UPF_SDF_PROTO
 	SdfTos                  = 0x2                // UPF_SDF_TOS
 	SdfSpi                  = 0x4                // UPF_SDF_SPI
 	SdfPorts                = 0x8                // UPF_SDF_PORTS
 	SdfFlowLabel            = 0x10               // UPF_SDF_FLOW_LABEL
+	EthernetSource          = 0x1                // UPF_ETHERNET_SOURCE
+	EthernetDestination     = 0x2                // UPF_ETHERNET_DESTINATION
+	EthernetType            = 0x4                // UPF_ETHERNET_TYPE
+	EthernetCTag            = 0x8                // UPF_ETHERNET_C_TAG
+	EthernetSTag            = 0x10               // UPF_ETHERNET_S_TAG
+	EthernetSdf             = 0x20               // UPF_ETHERNET_SDF
 	DomainDns               = 0x1                // UPF_DOMAIN_DNS
 	DomainTls               = 0x2                // UPF_DOMAIN_TLS
 	DomainItself            = 0x4                // UPF_DOMAIN_ITSELF
@@ -44,6 +52,7 @@ const (
 	PdrQfi                  = 0x10               // UPF_PDR_QFI
 	PdrRemove               = 0x20               // UPF_PDR_REMOVE
 	PdrSdf                  = 0x40               // UPF_PDR_SDF
+	PdrEthernet             = 0x80               // UPF_PDR_ETHERNET
 	FarDrop                 = 0x1                // UPF_FAR_DROP
 	FarForw                 = 0x2                // UPF_FAR_FORW
 	FarBuff                 = 0x4                // UPF_FAR_BUFF
@@ -65,6 +74,9 @@ const (
 	TraceAll                = 0x2                // UPF_TRACE_ALL
 	GrantAlways             = 0xffffffffffffffff // UPF_GRANT_ALWAYS
 	GrantForward            = 0x1                // UPF_GRANT_FORWARD
+	MacGone                 = 0x1                // UPF_MAC_GONE
+	MacCTag                 = 0x2                // UPF_MAC_C_TAG
+	MacSTag                 = 0x4                // UPF_MAC_S_TAG
 	DropsMax                = 0x40               // UPF_DROPS_MAX
 	LineSlots               = 0x2                // UPF_LINE_SLOTS
 	NodesMax                = 0x40               // UPF_NODES_MAX
@@ -101,6 +113,7 @@ const (
 	RecEvErrorInd           = 0x22               // UPF_REC_EV_ERROR_IND
 	RecEvEcho               = 0x23               // UPF_REC_EV_ECHO
 	RecEvTrace              = 0x24               // UPF_REC_EV_TRACE
+	RecEvMac                = 0x25               // UPF_REC_EV_MAC
 	IfAccess                = 0x0                // UPF_IF_ACCESS
 	IfCore                  = 0x1                // UPF_IF_CORE
 	Ul                      = 0x0                // UPF_UL
@@ -174,7 +187,13 @@ const (
 	DropNatTable            = 0x2d               // UPF_DROP_NAT_TABLE
 	DropNatMapping          = 0x2e               // UPF_DROP_NAT_MAPPING
 	DropNatProtocol         = 0x2f               // UPF_DROP_NAT_PROTOCOL
-	Drops                   = 0x30               // UPF_DROPS
+	DropMalformedFrame      = 0x30               // UPF_DROP_MALFORMED_FRAME
+	DropBridgeControl       = 0x31               // UPF_DROP_BRIDGE_CONTROL
+	DropBridgeSameSide      = 0x32               // UPF_DROP_BRIDGE_SAME_SIDE
+	DropBridgeNoSession     = 0x33               // UPF_DROP_BRIDGE_NO_SESSION
+	DropFloodLimit          = 0x34               // UPF_DROP_FLOOD_LIMIT
+	DropFloodFiltered       = 0x35               // UPF_DROP_FLOOD_FILTERED
+	Drops                   = 0x36               // UPF_DROPS
 	LinkUnknown             = 0x0                // UPF_LINK_UNKNOWN
 	LinkUp                  = 0x1                // UPF_LINK_UP
 	LinkDown                = 0x2                // UPF_LINK_DOWN
@@ -239,6 +258,12 @@ var DropReasons = [Drops]DropReason{
 	DropNatTable:            {"nat_table", "there are as many NAT44 mappings as there can be"},
 	DropNatMapping:          {"nat_mapping", "of an address and port, or about one, that no NAT44 mapping has"},
 	DropNatProtocol:         {"nat_protocol", "neither TCP, UDP nor what of ICMP NAT44 translates"},
+	DropMalformedFrame:      {"malformed_frame", "Ethernet frame of a PDU session that is cut short, or comes from a group address"},
+	DropBridgeControl:       {"bridge_control", "Ethernet frame to a group address that bridges do not forward"},
+	DropBridgeSameSide:      {"bridge_same_side", "Ethernet frame to a station that is where it came from"},
+	DropBridgeNoSession:     {"bridge_no_session", "Ethernet frame to a network instance without a PDU session"},
+	DropFloodLimit:          {"flood_limit", "copy of an Ethernet frame to all that was one too many"},
+	DropFloodFiltered:       {"flood_filtered", "copy of an Ethernet frame to all that no PDR of a PDU session matches"},
 }
 
 // Addr is upf_addr.
@@ -271,15 +296,17 @@ type NatPrefix struct {
 	Reserved [3]uint8
 }
 
-// Network is struct upf_network, 176 octets.
+// Network is struct upf_network, 184 octets.
 type Network struct {
 	Name        [104]uint8
 	NatPorts    uint32
 	NatPrefixes uint32
 	NatPrefix   [8]NatPrefix
+	Ethernet    uint32
+	Reserved    uint32
 }
 
-// Hello is struct upf_hello, 2952 octets.
+// Hello is struct upf_hello, 3080 octets.
 type Hello struct {
 	BootId      uint64
 	ShmSize     uint64
@@ -307,7 +334,7 @@ type SessionRef struct {
 	BlobLen uint32
 }
 
-// SessionPut is struct upf_session_put, 48 octets.
+// SessionPut is struct upf_session_put, 56 octets.
 type SessionPut struct {
 	Rec          Record
 	Session      uint32
@@ -326,7 +353,9 @@ type SessionPut struct {
 	NatPort      uint16
 	NatAddrBe    uint32
 	NApplication uint16
-	Reserved     uint16
+	NEthernet    uint16
+	Flags        uint16
+	Reserved     [3]uint16
 }
 
 // Sdf is struct upf_sdf, 32 octets.
@@ -363,6 +392,25 @@ type Sdf6 struct {
 	Proto        uint8
 	Tos          uint8
 	TosMask      uint8
+}
+
+// EthernetFilter is struct upf_ethernet_filter, 48 octets.
+type EthernetFilter struct {
+	SourceLo      [6]uint8
+	SourceHi      [6]uint8
+	DestinationLo [6]uint8
+	DestinationHi [6]uint8
+	Type          uint16
+	Flags         uint16
+	CTag          uint16
+	CMask         uint16
+	STag          uint16
+	SMask         uint16
+	SdfFirst      uint16
+	SdfCount      uint16
+	Sdf6First     uint16
+	Sdf6Count     uint16
+	Reserved      uint32
 }
 
 // Route is struct upf_route, 24 octets.
@@ -464,11 +512,12 @@ type Qer struct {
 
 // Urr is struct upf_urr, 16 octets.
 type Urr struct {
-	UrrId    uint32
-	Slot     uint32
-	QuotaFar uint16
-	Flags    uint8
-	Reserved [5]uint8
+	UrrId               uint32
+	Slot                uint32
+	QuotaFar            uint16
+	Flags               uint8
+	Reserved            uint8
+	EthernetInactivityS uint32
 }
 
 // UrrArm is struct upf_urr_arm, 72 octets.
@@ -553,6 +602,16 @@ type EvErrorInd struct {
 	Reserved [3]uint8
 }
 
+// EvMac is struct upf_ev_mac, 24 octets.
+type EvMac struct {
+	Rec     Record
+	Session uint32
+	Mac     [6]uint8
+	Flags   uint16
+	CVid    uint16
+	SVid    uint16
+}
+
 // EvTrace is struct upf_ev_trace, 40 octets.
 type EvTrace struct {
 	Rec      Record
@@ -576,7 +635,7 @@ type PortStats struct {
 	TxBytes   uint64
 }
 
-// LocalStats is struct upf_local_stats, 320 octets.
+// LocalStats is struct upf_local_stats, 384 octets.
 type LocalStats struct {
 	ArpRequests                 uint64
 	ArpReplies                  uint64
@@ -617,6 +676,14 @@ type LocalStats struct {
 	DetectionUnread             uint64
 	DetectionFull               uint64
 	DetectionLimited            uint64
+	BridgeStations              uint64
+	BridgeLearned               uint64
+	BridgeMoved                 uint64
+	BridgeAged                  uint64
+	BridgeFull                  uint64
+	BridgeFlooded               uint64
+	BridgeCopies                uint64
+	BridgeSwitched              uint64
 	Reserved                    uint64
 }
 
@@ -625,7 +692,7 @@ type DropStats struct {
 	Reason [64]uint64
 }
 
-// WorkerStats is struct upf_worker_stats, 10240 octets.
+// WorkerStats is struct upf_worker_stats, 10304 octets.
 type WorkerStats struct {
 	Lcore      uint64
 	CyclesBusy uint64
@@ -784,8 +851,8 @@ var (
 	_ [4 - unsafe.Offsetof(NatPrefix{}.Len)]struct{}
 	_ [unsafe.Offsetof(NatPrefix{}.Reserved) - 5]struct{}
 	_ [5 - unsafe.Offsetof(NatPrefix{}.Reserved)]struct{}
-	_ [unsafe.Sizeof(Network{}) - 176]struct{}
-	_ [176 - unsafe.Sizeof(Network{})]struct{}
+	_ [unsafe.Sizeof(Network{}) - 184]struct{}
+	_ [184 - unsafe.Sizeof(Network{})]struct{}
 	_ [unsafe.Offsetof(Network{}.Name) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Network{}.Name)]struct{}
 	_ [unsafe.Offsetof(Network{}.NatPorts) - 104]struct{}
@@ -794,8 +861,12 @@ var (
 	_ [108 - unsafe.Offsetof(Network{}.NatPrefixes)]struct{}
 	_ [unsafe.Offsetof(Network{}.NatPrefix) - 112]struct{}
 	_ [112 - unsafe.Offsetof(Network{}.NatPrefix)]struct{}
-	_ [unsafe.Sizeof(Hello{}) - 2952]struct{}
-	_ [2952 - unsafe.Sizeof(Hello{})]struct{}
+	_ [unsafe.Offsetof(Network{}.Ethernet) - 176]struct{}
+	_ [176 - unsafe.Offsetof(Network{}.Ethernet)]struct{}
+	_ [unsafe.Offsetof(Network{}.Reserved) - 180]struct{}
+	_ [180 - unsafe.Offsetof(Network{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Hello{}) - 3080]struct{}
+	_ [3080 - unsafe.Sizeof(Hello{})]struct{}
 	_ [unsafe.Offsetof(Hello{}.BootId) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Hello{}.BootId)]struct{}
 	_ [unsafe.Offsetof(Hello{}.ShmSize) - 8]struct{}
@@ -832,8 +903,8 @@ var (
 	_ [8 - unsafe.Offsetof(SessionRef{}.Session)]struct{}
 	_ [unsafe.Offsetof(SessionRef{}.BlobLen) - 12]struct{}
 	_ [12 - unsafe.Offsetof(SessionRef{}.BlobLen)]struct{}
-	_ [unsafe.Sizeof(SessionPut{}) - 48]struct{}
-	_ [48 - unsafe.Sizeof(SessionPut{})]struct{}
+	_ [unsafe.Sizeof(SessionPut{}) - 56]struct{}
+	_ [56 - unsafe.Sizeof(SessionPut{})]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.Rec) - 0]struct{}
 	_ [0 - unsafe.Offsetof(SessionPut{}.Rec)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.Session) - 8]struct{}
@@ -868,8 +939,12 @@ var (
 	_ [40 - unsafe.Offsetof(SessionPut{}.NatAddrBe)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.NApplication) - 44]struct{}
 	_ [44 - unsafe.Offsetof(SessionPut{}.NApplication)]struct{}
-	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 46]struct{}
-	_ [46 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.NEthernet) - 46]struct{}
+	_ [46 - unsafe.Offsetof(SessionPut{}.NEthernet)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.Flags) - 48]struct{}
+	_ [48 - unsafe.Offsetof(SessionPut{}.Flags)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 50]struct{}
+	_ [50 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Sdf{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(Sdf{})]struct{}
 	_ [unsafe.Offsetof(Sdf{}.RemoteAddrBe) - 0]struct{}
@@ -930,6 +1005,38 @@ var (
 	_ [54 - unsafe.Offsetof(Sdf6{}.Tos)]struct{}
 	_ [unsafe.Offsetof(Sdf6{}.TosMask) - 55]struct{}
 	_ [55 - unsafe.Offsetof(Sdf6{}.TosMask)]struct{}
+	_ [unsafe.Sizeof(EthernetFilter{}) - 48]struct{}
+	_ [48 - unsafe.Sizeof(EthernetFilter{})]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.SourceLo) - 0]struct{}
+	_ [0 - unsafe.Offsetof(EthernetFilter{}.SourceLo)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.SourceHi) - 6]struct{}
+	_ [6 - unsafe.Offsetof(EthernetFilter{}.SourceHi)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.DestinationLo) - 12]struct{}
+	_ [12 - unsafe.Offsetof(EthernetFilter{}.DestinationLo)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.DestinationHi) - 18]struct{}
+	_ [18 - unsafe.Offsetof(EthernetFilter{}.DestinationHi)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.Type) - 24]struct{}
+	_ [24 - unsafe.Offsetof(EthernetFilter{}.Type)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.Flags) - 26]struct{}
+	_ [26 - unsafe.Offsetof(EthernetFilter{}.Flags)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.CTag) - 28]struct{}
+	_ [28 - unsafe.Offsetof(EthernetFilter{}.CTag)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.CMask) - 30]struct{}
+	_ [30 - unsafe.Offsetof(EthernetFilter{}.CMask)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.STag) - 32]struct{}
+	_ [32 - unsafe.Offsetof(EthernetFilter{}.STag)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.SMask) - 34]struct{}
+	_ [34 - unsafe.Offsetof(EthernetFilter{}.SMask)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.SdfFirst) - 36]struct{}
+	_ [36 - unsafe.Offsetof(EthernetFilter{}.SdfFirst)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.SdfCount) - 38]struct{}
+	_ [38 - unsafe.Offsetof(EthernetFilter{}.SdfCount)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.Sdf6First) - 40]struct{}
+	_ [40 - unsafe.Offsetof(EthernetFilter{}.Sdf6First)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.Sdf6Count) - 42]struct{}
+	_ [42 - unsafe.Offsetof(EthernetFilter{}.Sdf6Count)]struct{}
+	_ [unsafe.Offsetof(EthernetFilter{}.Reserved) - 44]struct{}
+	_ [44 - unsafe.Offsetof(EthernetFilter{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Route{}) - 24]struct{}
 	_ [24 - unsafe.Sizeof(Route{})]struct{}
 	_ [unsafe.Offsetof(Route{}.Addr) - 0]struct{}
@@ -1094,6 +1201,8 @@ var (
 	_ [10 - unsafe.Offsetof(Urr{}.Flags)]struct{}
 	_ [unsafe.Offsetof(Urr{}.Reserved) - 11]struct{}
 	_ [11 - unsafe.Offsetof(Urr{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Urr{}.EthernetInactivityS) - 12]struct{}
+	_ [12 - unsafe.Offsetof(Urr{}.EthernetInactivityS)]struct{}
 	_ [unsafe.Sizeof(UrrArm{}) - 72]struct{}
 	_ [72 - unsafe.Sizeof(UrrArm{})]struct{}
 	_ [unsafe.Offsetof(UrrArm{}.Rec) - 0]struct{}
@@ -1210,6 +1319,20 @@ var (
 	_ [28 - unsafe.Offsetof(EvErrorInd{}.Ohc)]struct{}
 	_ [unsafe.Offsetof(EvErrorInd{}.Reserved) - 29]struct{}
 	_ [29 - unsafe.Offsetof(EvErrorInd{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(EvMac{}) - 24]struct{}
+	_ [24 - unsafe.Sizeof(EvMac{})]struct{}
+	_ [unsafe.Offsetof(EvMac{}.Rec) - 0]struct{}
+	_ [0 - unsafe.Offsetof(EvMac{}.Rec)]struct{}
+	_ [unsafe.Offsetof(EvMac{}.Session) - 8]struct{}
+	_ [8 - unsafe.Offsetof(EvMac{}.Session)]struct{}
+	_ [unsafe.Offsetof(EvMac{}.Mac) - 12]struct{}
+	_ [12 - unsafe.Offsetof(EvMac{}.Mac)]struct{}
+	_ [unsafe.Offsetof(EvMac{}.Flags) - 18]struct{}
+	_ [18 - unsafe.Offsetof(EvMac{}.Flags)]struct{}
+	_ [unsafe.Offsetof(EvMac{}.CVid) - 20]struct{}
+	_ [20 - unsafe.Offsetof(EvMac{}.CVid)]struct{}
+	_ [unsafe.Offsetof(EvMac{}.SVid) - 22]struct{}
+	_ [22 - unsafe.Offsetof(EvMac{}.SVid)]struct{}
 	_ [unsafe.Sizeof(EvTrace{}) - 40]struct{}
 	_ [40 - unsafe.Sizeof(EvTrace{})]struct{}
 	_ [unsafe.Offsetof(EvTrace{}.Rec) - 0]struct{}
@@ -1244,8 +1367,8 @@ var (
 	_ [16 - unsafe.Offsetof(PortStats{}.TxPackets)]struct{}
 	_ [unsafe.Offsetof(PortStats{}.TxBytes) - 24]struct{}
 	_ [24 - unsafe.Offsetof(PortStats{}.TxBytes)]struct{}
-	_ [unsafe.Sizeof(LocalStats{}) - 320]struct{}
-	_ [320 - unsafe.Sizeof(LocalStats{})]struct{}
+	_ [unsafe.Sizeof(LocalStats{}) - 384]struct{}
+	_ [384 - unsafe.Sizeof(LocalStats{})]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.ArpRequests) - 0]struct{}
 	_ [0 - unsafe.Offsetof(LocalStats{}.ArpRequests)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.ArpReplies) - 8]struct{}
@@ -1324,14 +1447,30 @@ var (
 	_ [296 - unsafe.Offsetof(LocalStats{}.DetectionFull)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.DetectionLimited) - 304]struct{}
 	_ [304 - unsafe.Offsetof(LocalStats{}.DetectionLimited)]struct{}
-	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 312]struct{}
-	_ [312 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BridgeStations) - 312]struct{}
+	_ [312 - unsafe.Offsetof(LocalStats{}.BridgeStations)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BridgeLearned) - 320]struct{}
+	_ [320 - unsafe.Offsetof(LocalStats{}.BridgeLearned)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BridgeMoved) - 328]struct{}
+	_ [328 - unsafe.Offsetof(LocalStats{}.BridgeMoved)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BridgeAged) - 336]struct{}
+	_ [336 - unsafe.Offsetof(LocalStats{}.BridgeAged)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BridgeFull) - 344]struct{}
+	_ [344 - unsafe.Offsetof(LocalStats{}.BridgeFull)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BridgeFlooded) - 352]struct{}
+	_ [352 - unsafe.Offsetof(LocalStats{}.BridgeFlooded)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BridgeCopies) - 360]struct{}
+	_ [360 - unsafe.Offsetof(LocalStats{}.BridgeCopies)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BridgeSwitched) - 368]struct{}
+	_ [368 - unsafe.Offsetof(LocalStats{}.BridgeSwitched)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 376]struct{}
+	_ [376 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(DropStats{}) - 512]struct{}
 	_ [512 - unsafe.Sizeof(DropStats{})]struct{}
 	_ [unsafe.Offsetof(DropStats{}.Reason) - 0]struct{}
 	_ [0 - unsafe.Offsetof(DropStats{}.Reason)]struct{}
-	_ [unsafe.Sizeof(WorkerStats{}) - 10240]struct{}
-	_ [10240 - unsafe.Sizeof(WorkerStats{})]struct{}
+	_ [unsafe.Sizeof(WorkerStats{}) - 10304]struct{}
+	_ [10304 - unsafe.Sizeof(WorkerStats{})]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Lcore) - 0]struct{}
 	_ [0 - unsafe.Offsetof(WorkerStats{}.Lcore)]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.CyclesBusy) - 8]struct{}
@@ -1348,12 +1487,12 @@ var (
 	_ [64 - unsafe.Offsetof(WorkerStats{}.Port)]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Local) - 640]struct{}
 	_ [640 - unsafe.Offsetof(WorkerStats{}.Local)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Forwarded) - 960]struct{}
-	_ [960 - unsafe.Offsetof(WorkerStats{}.Forwarded)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Reserved2) - 976]struct{}
-	_ [976 - unsafe.Offsetof(WorkerStats{}.Reserved2)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Drops) - 1024]struct{}
-	_ [1024 - unsafe.Offsetof(WorkerStats{}.Drops)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Forwarded) - 1024]struct{}
+	_ [1024 - unsafe.Offsetof(WorkerStats{}.Forwarded)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Reserved2) - 1040]struct{}
+	_ [1040 - unsafe.Offsetof(WorkerStats{}.Reserved2)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Drops) - 1088]struct{}
+	_ [1088 - unsafe.Offsetof(WorkerStats{}.Drops)]struct{}
 	_ [unsafe.Sizeof(UrrCounter{}) - 24]struct{}
 	_ [24 - unsafe.Sizeof(UrrCounter{})]struct{}
 	_ [unsafe.Offsetof(UrrCounter{}.Bytes) - 0]struct{}

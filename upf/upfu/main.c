@@ -77,6 +77,14 @@ start_memory(struct upf_u *u)
 			return -1;
 		}
 	}
+	for (unsigned i = 0; i < u->config.networks; i++) {
+		if (u->config.interface[config_port_of(i)].ethernet &&
+			session_table_add_bridge(&u->sessions, i) < 0) {
+			log_error("out of memory", "memory_mib=%u advice=\"raise memory\"",
+				u->config.memory_mib);
+			return -1;
+		}
+	}
 	if (shm_init(&u->shm, &u->config, rte_get_tsc_hz()) < 0) {
 		log_error("no shared memory for counters", "error=\"%s\" urr_slots=%u",
 			strerror(errno), limits->urr_slots);
@@ -138,6 +146,11 @@ start_port(struct upf_u *u, enum upf_port port)
 	}
 	if (in->block_len6 != 0)
 		eal_hear_groups(u->ethdev[port]);
+	if (in->ethernet && eal_hear_all(u->ethdev[port], error, sizeof(error)) < 0) {
+		log_error("device does not start", "interface=%s device=%s error=\"%s\"",
+			config_port_name(port), in->device, error);
+		return -1;
+	}
 	return 0;
 }
 

@@ -63,6 +63,8 @@ type Agent struct {
 	takeover    *Takeover                     // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
 	grants      *grants                       // of a redundant unit
 	known       atomic.Pointer[networks.List] // of the upf-u that was met last
+	bridges     atomic.Pointer[networks.Bridges]
+	stations    stations
 	// It has other network instances than the one before; read while it is filled.
 	otherNetworks bool
 
@@ -90,6 +92,14 @@ type Agent struct {
 func (a *Agent) networks() networks.List {
 	if l := a.known.Load(); l != nil {
 		return *l
+	}
+	return nil
+}
+
+// isBridge says whether a network of that upf-u is one; nil: none is.
+func (a *Agent) isBridge() func(network uint16) bool {
+	if b := a.bridges.Load(); b != nil {
+		return b.Finder()
 	}
 	return nil
 }

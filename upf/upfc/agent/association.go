@@ -370,10 +370,11 @@ func (a *Agent) policy(s *session) rules.Policy {
 			return own.N3.Of(v6).IsValid() || own.N9.Of(v6).IsValid()
 		},
 		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) { return a.chooseFTEID(s, core, v4, v6) },
-		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return homeTEID(s.Index, teid, set) },
+		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return homeTEID(a.homeOf(s.Index, set), teid, set) },
 		Application: a.knowsApplication(s.Node),
 		Predefined:  func(name string) bool { return a.predefined[name] != nil },
 		Network:     a.networks().Finder(),
+		Bridge:      a.isBridge(),
 	}
 	if a.choosesUEs() {
 		p.ChooseUE = func(set *rules.Set, instances, pools []string, v6 bool) (netip.Prefix, error) {

@@ -87,6 +87,16 @@ func homeOf(index uint32, set *rules.Set) uint32 {
 	return (x<<4 | x>>2) % homeBuckets
 }
 
+// homeOf is the same, where a session of an Ethernet network instance has its bridge's.
+func (a *Agent) homeOf(index uint32, set *rules.Set) uint32 {
+	if bridge := a.isBridge(); set.Ethernet && bridge != nil {
+		if network := a.networkOf(set); bridge(network) {
+			return uint32(network) % homeBuckets
+		}
+	}
+	return homeOf(index, set)
+}
+
 func fold(x uint64) uint32 {
 	x ^= x >> 48
 	x ^= x >> 24
@@ -97,8 +107,8 @@ func fold(x uint64) uint32 {
 
 // homeTEID is the TEID with the session's home in it that stands for one of chooseFTEID's, of all that the set has
 // another one. One that finds no such place stays.
-func homeTEID(index, teid uint32, set *rules.Set) uint32 {
-	home := teid&^(chosenHomeMask<<chosenHomeShift) | homeOf(index, set)<<chosenHomeShift
+func homeTEID(bucket, teid uint32, set *rules.Set) uint32 {
+	home := teid&^(chosenHomeMask<<chosenHomeShift) | bucket<<chosenHomeShift
 	const generation, generations = 1 << chosenIndexBits, 1 << (chosenHomeShift - chosenIndexBits)
 	for range generations {
 		if home == teid || !hasTEID(set, home) {

@@ -32,7 +32,7 @@ func TestChosenTEIDHasTheSessionsHome(t *testing.T) {
 				set.PDRs[uint16(i+1)] = r
 			}
 			for _, chosen := range []uint32{0x80000005, 0xff800005, 0xab000005} {
-				if got, want := homeTEID(5, chosen, set), chosen&0x81800005|tt.home<<25; got != want {
+				if got, want := homeTEID(homeOf(5, set), chosen, set), chosen&0x81800005|tt.home<<25; got != want {
 					t.Errorf("for %#x it is %#x, want %#x", chosen, got, want)
 				}
 			}

@@ -28,6 +28,8 @@ type job struct {
 	index  uint32
 	tunnel rules.FTEID // of an Error Indication; else it is about the session's usage
 	last   *lastReports
+	// MAC addresses have come to the session or left it.
+	stations bool
 }
 
 func newCrew(limit int, begin func(f func()), do func(j job, told bool)) *crew {

@@ -69,13 +69,16 @@ type SessionInfo struct {
 	UE     netip.Addr   `json:"ueIPAddress"`
 	UE6    netip.Prefix `json:"ueIPv6Prefix,omitzero"`
 	// NetworkInstance in which they are.
-	NetworkInstance string    `json:"networkInstance,omitempty"`
-	NAT44           *NAT44    `json:"nat44,omitempty"`
-	Index           uint32    `json:"index"`
-	PDRs            int       `json:"pdrs"`
-	UL              uint64    `json:"uplinkOctets"` // of the URR that counts most
-	DL              uint64    `json:"downlinkOctets"`
-	Created         time.Time `json:"created"`
+	NetworkInstance string `json:"networkInstance,omitempty"`
+	NAT44           *NAT44 `json:"nat44,omitempty"`
+	// Ethernet is true of an Ethernet PDU session, and MACs are the addresses that were heard behind it.
+	Ethernet bool      `json:"ethernet,omitempty"`
+	MACs     []string  `json:"macAddresses,omitempty"`
+	Index    uint32    `json:"index"`
+	PDRs     int       `json:"pdrs"`
+	UL       uint64    `json:"uplinkOctets"` // of the URR that counts most
+	DL       uint64    `json:"downlinkOctets"`
+	Created  time.Time `json:"created"`
 }
 
 // NAT44 is a session's block of ports of a public address.
@@ -153,6 +156,10 @@ func (s *session) info() SessionInfo {
 	i := SessionInfo{
 		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), NetworkInstance: s.Rules.NetworkInstance(), Index: s.Index,
 		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
+	}
+	i.Ethernet = s.Rules.Ethernet
+	for _, station := range s.Stations {
+		i.MACs = append(i.MACs, station.String())
 	}
 	i.NAT44 = s.agent.showBlock(&s.Session)
 	for _, m := range s.Meters {

@@ -164,8 +164,9 @@ func (a *Agent) link(ctx context.Context, wait time.Duration) (*dataplane.Conn, 
 // note takes down the network instances, and the NAT44, of the upf-u that is about to be filled. Where they are other ones than before, what is
 // known by them is gathered anew from the sessions as they are replayed.
 func (a *Agent) note(h *abi.Hello) {
-	before, list := a.networks(), networks.Of(h)
+	before, list, bridges := a.networks(), networks.Of(h), networks.BridgesOf(h)
 	a.known.Store(&list)
+	a.bridges.Store(&bridges)
 	a.nat.note(list, nat.Of(h))
 	a.otherNetworks = before != nil && !slices.Equal(before, list)
 	if !a.otherNetworks {

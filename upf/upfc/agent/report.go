@@ -175,9 +175,12 @@ func (a *Agent) reportJob(j job, _ bool) {
 
 // measureJob is one of those who look at sessions.
 func (a *Agent) measureJob(j job, told bool) {
-	if j.tunnel.IsValid() {
+	switch {
+	case j.tunnel.IsValid():
 		a.errorIndication(j)
-	} else {
+	case j.stations:
+		a.takeStations(j.index)
+	default:
 		a.measure(j.index, told)
 	}
 }

@@ -182,7 +182,7 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	}
 	c, err := compile.Compile(compile.Input{
 		Rules: st.Rules, QERSlots: st.QERSlots, GBRSlots: st.GBRSlots, URRSlots: urrSlots,
-		Applications: a.applications(st.Node), Predefined: func(name string) *rules.Predefined { return a.predefined[name] }, Local: a.own(), Network: a.networks().Finder(),
+		Applications: a.applications(st.Node), Predefined: func(name string) *rules.Predefined { return a.predefined[name] }, Local: a.own(), Network: a.networks().Finder(), Bridge: a.isBridge(),
 	})
 	if err != nil {
 		return nil, err

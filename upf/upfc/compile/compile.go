@@ -27,6 +27,9 @@ type Input struct {
 	Local      Local
 	// Network is that of N6 for a network instance; false: there is none. nil: there is one, for all.
 	Network func(name string) (uint16, bool)
+	// Bridge says whether a network of N6 is one, which is no place for a session of IP; those that there are not are none
+	// either. nil: there is one network, of IP.
+	Bridge func(network uint16) bool
 }
 
 // Local are the UPF's own GTP-U addresses: the outer source where a session has no local F-TEID of
@@ -58,6 +61,9 @@ type Session struct {
 	// Applications are the numbers of those that are known by domain names.
 	Applications []uint64
 	Text         string // redirect URLs
+	// EthernetFilters are those of the PDRs of an Ethernet PDU session.
+	EthernetFilters []abi.EthernetFilter
+	Ethernet        bool
 	// Network is that of N6 in which the UE's addresses are.
 	Network uint16
 	// NAT is the block of NAT44 there, which whoever sends it puts in; invalid: none.
@@ -68,7 +74,7 @@ type Session struct {
 func (s *Session) Size() int {
 	return len(abi.Bytes(s.PDRs)) + len(abi.Bytes(s.FARs)) + len(abi.Bytes(s.QERs)) +
 		len(abi.Bytes(s.URRs)) + len(abi.Bytes(s.BARs)) + len(abi.Bytes(s.SDFs)) + len(abi.Bytes(s.SDF6s)) +
-		len(abi.Bytes(s.Routes)) + len(abi.Bytes(s.Applications)) + len(s.Text)
+		len(abi.Bytes(s.Routes)) + len(abi.Bytes(s.EthernetFilters)) + len(abi.Bytes(s.Applications)) + len(s.Text)
 }
 
 // index is a sort of rule in the order in which its array has them.
@@ -124,7 +130,10 @@ func Compile(in Input) (*Session, error) {
 	if !ok {
 		return nil, noNetwork(nil)
 	}
-	c.out.Network = network
+	if network, ok = ipNetwork(in, network); !ok {
+		return nil, noNetwork(nil)
+	}
+	c.out.Network, c.out.Ethernet = network, r.Ethernet
 	for _, p := range r.Routes() {
 		c.out.Routes = append(c.out.Routes, route(p))
 	}
@@ -157,6 +166,19 @@ func Compile(in Input) (*Session, error) {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "too many FARs and duplicates in a session"}
 	}
 	return c.out, nil
+}
+
+// ipNetwork is the network of a session: of one of IP that names none it is the first that is of IP.
+func ipNetwork(in Input, network uint16) (uint16, bool) {
+	if in.Bridge == nil || in.Rules.Ethernet || !in.Bridge(network) {
+		return network, true
+	}
+	for n := range uint16(abi.Networks) {
+		if !in.Bridge(n) {
+			return n, true
+		}
+	}
+	return 0, false
 }
 
 func route(p netip.Prefix) abi.Route {

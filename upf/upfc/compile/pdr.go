@@ -92,7 +92,11 @@ func (c *compiler) match(p abi.Pdr, r *rules.PDR, m *rules.Match, rule *rules.Pr
 		p.Flags |= abi.PdrUeIpv6
 		p.UePrefix, p.UePrefixLen = abi.AddrOf(ue6.Addr()), uint8(ue6.Bits())
 	}
-	if err := c.filters(&p, r, rule, ue4, ue6); err != nil {
+	if len(r.PDI.Ethernet) > 0 {
+		if err := c.ethernetFilters(&p, r); err != nil {
+			return err
+		}
+	} else if err := c.filters(&p, r, rule, ue4, ue6); err != nil {
 		return err
 	}
 	for _, f := range [2]rules.FTEID{m.FTEID, m.FTEID6} {

@@ -13,6 +13,7 @@ func (c *compiler) urr(r *rules.URR) abi.Urr {
 	if r.Timed() {
 		u.Flags |= abi.UrrTimed
 	}
+	u.EthernetInactivityS = uint32(r.Rest().Stations)
 	if more := r.Rest(); more.HasQuotaFAR {
 		u.QuotaFar = c.fars.at(more.QuotaFAR)
 	}

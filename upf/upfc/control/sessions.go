@@ -99,7 +99,8 @@ func (c *client) printList(list *sessionReader) error {
 	return err
 }
 
-// ueText is what UE IP addresses a session has.
+// ueText is what UE IP addresses a session has, or of an Ethernet PDU session the first MAC address that was heard, and how many
+// there are more.
 func ueText(i *agent.SessionInfo) string {
 	var out []string
 	if i.UE.IsValid() {
@@ -107,6 +108,15 @@ func ueText(i *agent.SessionInfo) string {
 	}
 	if i.UE6.IsValid() {
 		out = append(out, i.UE6.String())
+	}
+	if n := len(i.MACs); n > 0 {
+		out = append(out, strings.Fields(i.MACs[0])[0])
+		if n > 1 {
+			out = append(out, fmt.Sprintf("+%d", n-1))
+		}
+	}
+	if len(out) == 0 && i.Ethernet {
+		return "ethernet"
 	}
 	if len(out) == 0 {
 		return "-"
@@ -155,6 +165,9 @@ func (c *client) session(ctx context.Context, args []string) error {
 			s.SEID, s.CPSEID, s.Node, ueText(&s.SessionInfo), s.Index, stamp(s.Created))
 		if s.NAT44 != nil {
 			fmt.Fprintf(w, "NAT44 block\t%s ports %s\n", s.NAT44.Address, s.NAT44.Ports)
+		}
+		for _, m := range s.MACs {
+			fmt.Fprintf(w, "MAC address\t%s\n", m)
 		}
 		if len(s.Outbox) > 0 {
 			fmt.Fprintf(w, "reports to acknowledge\t%d\n", len(s.Outbox))

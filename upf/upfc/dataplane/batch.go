@@ -81,8 +81,16 @@ func (t *Batch) PutSession(index uint32, group uint16, s *compile.Session, blob 
 		NUrr: uint16(len(s.URRs)), NBar: uint16(len(s.BARs)), NSdf: uint16(len(s.SDFs)),
 		NSdf6: uint16(len(s.SDF6s)), NRoute: uint16(len(s.Routes)), NApplication: uint16(len(s.Applications)), TextLen: uint16(len(s.Text)),
 		NatAddrBe: abi.AddrBe(s.NAT.Addr), NatPort: s.NAT.Port,
+		NEthernet: uint16(len(s.EthernetFilters)), Flags: sessionFlags(s),
 	}, abi.RecSessionPut, abi.Bytes(s.PDRs), abi.Bytes(s.FARs), abi.Bytes(s.QERs), abi.Bytes(s.URRs),
-		abi.Bytes(s.BARs), abi.Bytes(s.SDFs), abi.Bytes(s.SDF6s), abi.Bytes(s.Routes), abi.Bytes(s.Applications), []byte(s.Text), blob)
+		abi.Bytes(s.BARs), abi.Bytes(s.SDFs), abi.Bytes(s.SDF6s), abi.Bytes(s.Routes), abi.Bytes(s.EthernetFilters), abi.Bytes(s.Applications), []byte(s.Text), blob)
+}
+
+func sessionFlags(s *compile.Session) uint16 {
+	if s.Ethernet {
+		return abi.SessionEthernet
+	}
+	return 0
 }
 
 // Domain is a domain name of an application.

@@ -54,6 +54,7 @@ type Events interface {
 	DownlinkData(session uint32, pdr uint16, qfi, tos uint8)
 	ErrorIndication(peer netip.Addr, teid uint32)
 	Echo(peer netip.Addr, sequence uint16) // a peer answered an Echo Request
+	Station(e abi.EvMac)                   // a MAC address came to a session, or left it
 	Trace(e abi.EvTrace, octets []byte)    // octets are the reader's: copy what is kept
 }
 
@@ -485,6 +486,12 @@ func (c *Conn) event(recType uint16, r []byte) error {
 			return err
 		}
 		c.events.Echo(e.PeerAddr.IP(e.Ohc == abi.OhcGtpu6), e.Sequence)
+	case abi.RecEvMac:
+		e, err := abi.Read[abi.EvMac](r)
+		if err != nil {
+			return err
+		}
+		c.events.Station(e)
 	case abi.RecEvTrace:
 		e, octets, err := traceEvent(r)
 		if err != nil {

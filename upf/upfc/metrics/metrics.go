@@ -369,6 +369,23 @@ var readings = []reading{
 			e(float64(l.DetectionFull), "full")
 			e(float64(l.DetectionLimited), "limited")
 		}},
+	{Family{"upf_bridge_stations", gauge, "MAC addresses that the bridges of Ethernet network instances know.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.BridgeStations })},
+	{Family{"upf_bridge_stations_total", counter, "What became of MAC addresses in bridges.", []string{"event"},
+		"event: learned; moved, to another PDU session, or to N6 or from there; aged, silent for too long; full, not learned, for there was no room for its PDU session, for N6 or for all"}, true,
+		func(s *scrape, e emit) {
+			l := &s.sum.Local
+			e(float64(l.BridgeLearned), "learned")
+			e(float64(l.BridgeMoved), "moved")
+			e(float64(l.BridgeAged), "aged")
+			e(float64(l.BridgeFull), "full")
+		}},
+	{Family{"upf_bridge_flooded_frames_total", counter, "Ethernet frames to all: broadcast, multicast, and destinations that are not known.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.BridgeFlooded })},
+	{Family{"upf_bridge_copies_total", counter, "Copies of them for PDU sessions; those beyond the limit are in upf_dropped_packets_total as flood_limit.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.BridgeCopies })},
+	{Family{"upf_bridge_switched_frames_total", counter, "Ethernet frames from one PDU session to another of the network instance.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.BridgeSwitched })},
 	{Family{"upf_duplicated_packets_total", counter, "Copies of user packets made as Duplicating Parameters say; those that did not leave are in upf_dropped_packets_total as duplication.", nil, ""}, true,
 		local(func(l *abi.LocalStats) uint64 { return l.Duplicated })},
 	{Family{"upf_redirected_packets_total", counter, "Packets of HTTP connections that a FAR's Redirect Information answered.", nil, ""}, true,

@@ -25,6 +25,29 @@ func Of(h *abi.Hello) List {
 	return list
 }
 
+// Bridges says of each network whether it is one for the frames of Ethernet PDU sessions.
+type Bridges []bool
+
+// BridgesOf is what upf-u says.
+func BridgesOf(h *abi.Hello) Bridges {
+	out := Bridges{}
+	for i := range min(int(h.Networks), len(h.Network)) {
+		out = append(out, h.Network[i].Ethernet != 0)
+	}
+	return out
+}
+
+// Has says whether a network is a bridge. One that there is not is none that IP sessions could be in, either.
+func (b Bridges) Has(network uint16) bool { return int(network) >= len(b) || b[network] }
+
+// Finder is Has; nil: no network is a bridge.
+func (b Bridges) Finder() func(network uint16) bool {
+	if !slices.Contains(b, true) {
+		return nil
+	}
+	return b.Has
+}
+
 // Find is the index of the network that serves a network instance; false: none does. A nil List is one that serves all.
 func (l List) Find(name string) (uint16, bool) {
 	if l == nil {

@@ -27,6 +27,7 @@ type Set struct {
 	URRs      map[uint32]*URR
 	BARs      map[uint8]*BAR
 	Endpoints map[uint8]*Endpoint
+	Ethernet  bool // it is of an Ethernet PDU session, and stays one
 }
 
 // NewSet is a session without rules.
@@ -41,6 +42,7 @@ func (s *Set) Clone() *Set {
 	return &Set{
 		PDRs: clone(s.PDRs), FARs: clone(s.FARs), QERs: clone(s.QERs), URRs: clone(s.URRs),
 		BARs: maps.Clone(s.BARs), Endpoints: maps.Clone(s.Endpoints), // few sessions have any
+		Ethernet: s.Ethernet,
 	}
 }
 

@@ -41,10 +41,12 @@ type PDI struct {
 	Filters         []SDFFilter
 	Application     string  // Application ID, whose filters PFD management provides
 	Endpoints       []uint8 // Traffic Endpoints, which then stand for most of Match
+	EthernetSession bool    // ETHI: all frames of the Ethernet PDU session
+	Ethernet        []EthernetFilter
 }
 
 var unsupportedInPDI = []uint16{
-	ie.EthernetPacketFilter, ie.EthernetPDUSessionInformation, ie.IPMulticastAddressingInfo, ie.RedundantTransmissionParameters, dnsQueryFilter, mbsSessionIdentifier, localIngressTunnel,
+	ie.IPMulticastAddressingInfo, ie.RedundantTransmissionParameters, dnsQueryFilter, mbsSessionIdentifier, localIngressTunnel,
 }
 
 // IE types that go-pfcp has no name for (TS 29.244 table 8.1.2-1).
@@ -138,6 +140,9 @@ func (p *planner) pdi(r *PDR, pdr pfcp.Elements, e *pfcp.Element, ref *pfcp.Rule
 			return pdi, &pfcp.Reject{Cause: pfcp.CauseUnknownApplicationID, Offending: ie.ApplicationID, Rule: ref,
 				Detail: "no PFDs were provided for application " + pdi.Application}
 		}
+	}
+	if err := p.ethernetPDI(&pdi, group, ref); err != nil {
+		return pdi, err
 	}
 	return pdi, unsupported(group, unsupportedInPDI, ref)
 }

@@ -284,7 +284,7 @@ func TestUnsupportedIEsOfAPDR(t *testing.T) {
 		"a predefined rule to end":         {[]*ie.IE{ie.NewDeactivatePredefinedRules("gold")}, nil, pfcp.CauseUnknownPredefinedRule, ie.DeactivatePredefinedRules},
 		"a MAR":                            {[]*ie.IE{ie.NewMARID(1)}, nil, ruleFailure, ie.MARID},
 		"an activation time":               {[]*ie.IE{ie.New(ie.ActivationTime, []byte{0, 0, 0, 1})}, nil, ruleFailure, ie.ActivationTime},
-		"an Ethernet packet filter":        {nil, []*ie.IE{ie.New(ie.EthernetPacketFilter, nil)}, ruleFailure, ie.EthernetPacketFilter},
+		"an empty Ethernet packet filter":  {nil, []*ie.IE{ie.New(ie.EthernetPacketFilter, nil)}, ruleFailure, ie.EthernetPacketFilter},
 		"a local ingress tunnel":           {nil, []*ie.IE{ie.New(localIngressTunnel, []byte{0})}, ruleFailure, localIngressTunnel},
 		"an empty Application ID":          {nil, []*ie.IE{ie.NewApplicationID("")}, ruleFailure, ie.ApplicationID},
 		"an unknown application":           {nil, []*ie.IE{ie.NewApplicationID("chess")}, pfcp.CauseUnknownApplicationID, ie.ApplicationID},

@@ -20,6 +20,8 @@ type Policy struct {
 	NetworkInstance func(name string) bool // nil: every network instance is accepted
 	// Network is the network of N6 (abi) that serves a network instance; false: none does. nil: there is one, for all.
 	Network func(name string) (uint16, bool)
+	// Bridge says whether a network is one for the frames of Ethernet PDU sessions. nil: none is.
+	Bridge func(network uint16) bool
 	// ChooseFTEID and ChooseUE choose; an error that is a *pfcp.Reject says with which cause they do not.
 	// ChooseFTEID allocates one TEID on an address of each version that is asked for; core says that
 	// the tunnel comes from there (N9).
@@ -69,7 +71,9 @@ type planner struct {
 	choices int              // F-TEIDs that were chosen
 	given   []uint32         // their TEIDs
 	filters map[uint32]SDFFilter
-	wanted  []wants
+	// Those with an ID, as they were read.
+	ethernetFilters []givenFilter
+	wanted          []wants
 	// The IEs of the rule that is being read, and of a group in it.
 	rule, inner pfcp.Elements
 }
@@ -94,7 +98,7 @@ func Plan(base *Set, message pfcp.Elements, policy Policy) (*Change, error) {
 	defer p.free()
 	p.policy, p.base, p.change = policy, base, &Change{Next: base.Clone()}
 	// Removal first, so that one message can put a new rule in an old one's place.
-	steps := [...]func(pfcp.Elements) error{p.refuseUnsupported, p.remove, p.create, p.update, p.chooseUEs, p.homeTEIDs, p.flags, p.inactivity, p.query, p.check, p.checkURRs}
+	steps := [...]func(pfcp.Elements) error{p.refuseUnsupported, p.remove, p.create, p.update, p.ethernetType, p.chooseUEs, p.homeTEIDs, p.flags, p.inactivity, p.query, p.check, p.checkURRs}
 	for _, step := range steps {
 		if err := step(message); err != nil {
 			return nil, err
@@ -395,6 +399,9 @@ func (p *planner) check(pfcp.Elements) error {
 	if err := p.checkNetworks(ids); err != nil {
 		return err
 	}
+	if err := p.checkEthernet(ids); err != nil {
+		return err
+	}
 	var first *pfcp.Reject
 	for id, r := range n.FARs {
 		if err := p.checkFAR(r); err != nil && (first == nil || id < first.Rule.ID) {
@@ -457,7 +464,7 @@ func (p *planner) checkPDR(r *PDR, hasUE bool) error {
 		case err != nil:
 		case r.PDI.SourceInterface == Access && !m.hasFTEID():
 			err = refuse(&ref, ie.FTEID, "PDR %d on access has no local F-TEID to be found by", r.ID)
-		case !m.hasFTEID() && !hasUE:
+		case !m.hasFTEID() && !hasUE && !n.Ethernet:
 			err = refuse(&ref, ie.UEIPAddress, "PDR %d has neither a local F-TEID nor a UE IP address to be found by", r.ID)
 		case m.hasFTEID() && (!r.Removes || tunnelRemove&(1<<r.Removal) == 0),
 			!m.hasFTEID() && r.Removes && tunnelRemove&(1<<r.Removal) != 0:

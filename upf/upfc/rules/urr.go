@@ -24,10 +24,11 @@ const (
 	LinkedUsage        uint32 = 1 << 7
 	VolumeQuota        uint32 = 1 << 8
 	TimeQuota          uint32 = 1 << 9
+	MACReporting       uint32 = 1 << 11 // MACAR
 	QuotaValidityTime  uint32 = 1 << 15
 	UserPlaneInactive  uint32 = 1 << 17
 	supportedReporting        = Periodic | VolumeThreshold | TimeThreshold | QuotaHoldingTime | StartOfTraffic |
-		StopOfTraffic | LinkedUsage | VolumeQuota | TimeQuota | QuotaValidityTime | UserPlaneInactive
+		StopOfTraffic | LinkedUsage | VolumeQuota | TimeQuota | MACReporting | QuotaValidityTime | UserPlaneInactive
 )
 
 // triggerNames are those of the bits, supported or not.
@@ -101,6 +102,7 @@ type URRMore struct {
 	ValidityTime     Seconds
 	Inactivity       Seconds // Inactivity Detection Time
 	PlaneInactivity  Seconds // User Plane Inactivity Timer
+	Stations         Seconds // Ethernet Inactivity Timer: a MAC address that is silent for so long has gone
 	Linked           []uint32
 	HasReports       bool
 	Reports          uint16 // Number of Reports
@@ -167,7 +169,7 @@ func (u *URR) AfterMonitoring() *URR {
 // What of a URR this UPF does not carry out. Each is refused by name: to accept it and not report
 // would lose the CP function's accounting.
 var unsupportedInURR = []uint16{ie.DroppedDLTrafficThreshold, ie.EventThreshold, ie.EventQuota, ie.SubsequentEventThreshold,
-	ie.SubsequentEventQuota, ie.TimeQuotaMechanism, ie.AggregatedURRs, ie.EthernetInactivityTimer, ie.AdditionalMonitoringTime,
+	ie.SubsequentEventQuota, ie.TimeQuotaMechanism, ie.AggregatedURRs, ie.AdditionalMonitoringTime,
 	ie.ApplicationID, ie.SDFFilter} // the last two: Exempted … for Quota Action
 
 func (p *planner) urr(r *URR, group pfcp.Elements, create bool) error {
@@ -191,7 +193,8 @@ func (p *planner) urr(r *URR, group pfcp.Elements, create bool) error {
 		if err != nil {
 			return err
 		}
-		if v&0x04 != 0 {
+		// MAC addresses are the only events there are.
+		if v&0x04 != 0 && !reportsMACs(r, group) {
 			return fail(e.Type, "event based measurement is not supported")
 		}
 		r.MeasureTime, r.MeasureVolume = v&0x01 != 0, v&0x02 != 0
@@ -300,12 +303,20 @@ func (p *planner) urr(r *URR, group pfcp.Elements, create bool) error {
 	return nil
 }
 
+// reportsMACs says whether a URR will have the reporting trigger MACAR.
+func reportsMACs(r *URR, group pfcp.Elements) bool {
+	if e := group.First(ie.ReportingTriggers); e != nil {
+		return len(e.Value) > 1 && uint32(e.Value[1])<<8&MACReporting != 0
+	}
+	return r.Wants(MACReporting)
+}
+
 func (m *URRMore) empty() bool {
 	c := *m
 	c.Linked = nil
 	return len(m.Linked) == 0 && c.Quota == (Volume{}) && c.NextThreshold == (Volume{}) && c.NextQuota == (Volume{}) &&
 		!c.HasTimeQuota && !c.HasQuotaFAR && !c.HasReports && !c.HasNextTimeQuota &&
-		c.HoldingTime|c.ValidityTime|c.Inactivity|c.PlaneInactivity|c.NextTime == 0 && c.Monitoring == 0
+		c.HoldingTime|c.ValidityTime|c.Inactivity|c.PlaneInactivity|c.Stations|c.NextTime == 0 && c.Monitoring == 0
 }
 
 // urrTimes reads the IEs that hold a time in seconds.
@@ -323,6 +334,7 @@ func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Ele
 		{ie.QuotaValidityTime, &more.ValidityTime, &given.Validity},
 		{ie.InactivityDetectionTime, &more.Inactivity, &ignored},
 		{ie.UserPlaneInactivityTimer, &more.PlaneInactivity, &given.PlaneInactivityTimer},
+		{ie.EthernetInactivityTimer, &more.Stations, &ignored},
 		{ie.SubsequentTimeThreshold, &more.NextTime, &ignored},
 		{ie.SubsequentTimeQuota, &more.NextTimeQuota, &more.HasNextTimeQuota},
 	} {
@@ -443,6 +455,9 @@ func (p *planner) checkURRs(message pfcp.Elements) error {
 	}
 	n := p.change.Next
 	for id, u := range n.URRs {
+		if u.Wants(MACReporting) && !n.Ethernet {
+			return pfcp.RuleFailure(ie.ReportingTriggers, ie.RuleIDTypeURR, id, "URR %d reports MAC addresses (MACAR) in a session that is not of Ethernet", id)
+		}
 		if more := u.More; more != nil && more.HasQuotaFAR && n.FARs[more.QuotaFAR] == nil {
 			return pfcp.RuleFailure(ie.FARID, ie.RuleIDTypeURR, id, "URR %d names FAR %d for its quota action, which does not exist", id, more.QuotaFAR)
 		}

@@ -74,7 +74,7 @@ func TestPlanRefusesURRs(t *testing.T) {
 		"Dropped DL Traffic Threshold":     {createURR([]uint8{0, 0}, ie.NewDroppedDLTrafficThreshold(true, true, 1, 1)), failed, ie.DroppedDLTrafficThreshold},
 		"Event Quota":                      {createURR([]uint8{0, 0}, ie.NewEventQuota(1)), failed, ie.EventQuota},
 		"Event Threshold":                  {createURR([]uint8{0, 0}, ie.NewEventThreshold(1)), failed, ie.EventThreshold},
-		"Ethernet Inactivity Timer":        {createURR([]uint8{0, 0}, ie.NewEthernetInactivityTimer(time.Second)), failed, ie.EthernetInactivityTimer},
+		"MACAR of an IP session":           {createURR([]uint8{0, 0x08}, ie.NewEthernetInactivityTimer(time.Second)), failed, ie.ReportingTriggers},
 		"Time Quota Mechanism":             {createURR([]uint8{0, 0}, ie.NewTimeQuotaMechanism(0, time.Second)), failed, ie.TimeQuotaMechanism},
 		"Additional Monitoring Time":       {createURR([]uint8{0, 0}, ie.NewAdditionalMonitoringTime(ie.NewMonitoringTime(time.Now()))), failed, ie.AdditionalMonitoringTime},
 		"an application that is exempt":    {createURR([]uint8{0, 0}, ie.NewApplicationID("x")), failed, ie.ApplicationID},

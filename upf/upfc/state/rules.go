@@ -31,11 +31,19 @@ func pdr(c *coder, r *rules.PDR) {
 	number(c, &r.Precedence)
 	pdi(c, &r.PDI)
 	predefined := len(r.Predefined) > 0
-	c.flags(&r.Removes, &predefined, &r.Deactivated)
+	frames := r.PDI.EthernetSession || len(r.PDI.Ethernet) > 0 // version 8
+	c.flags(&r.Removes, &predefined, &r.Deactivated, &frames)
 	number(c, &r.Removal)
 	number(c, &r.FAR)
 	numbers(c, &r.QERs)
 	numbers(c, &r.URRs)
+	if frames {
+		c.flags(&r.PDI.EthernetSession)
+		list(c, &r.PDI.Ethernet, ethernetFilter)
+		c.refuse(!r.PDI.EthernetSession && len(r.PDI.Ethernet) == 0)
+	} else {
+		r.PDI.EthernetSession, r.PDI.Ethernet = false, nil
+	}
 	if !predefined {
 		r.Predefined = nil
 		return
@@ -90,6 +98,42 @@ func sdfFilter(c *coder, f *rules.SDFFilter) {
 	number(c, &f.ToSMask)
 	number(c, &f.SPI)
 	number(c, &f.FlowLabel)
+}
+
+func ethernetFilter(c *coder, f *rules.EthernetFilter) {
+	c.flags(&f.HasID, &f.Both, &f.HasType, &f.CTag.Has, &f.STag.Has)
+	number(c, &f.ID)
+	list(c, &f.MACs, func(c *coder, m *rules.MACs) {
+		c.flags(&m.HasSource, &m.HasDestination)
+		macRange(c, &m.Source)
+		macRange(c, &m.Destination)
+	})
+	number(c, &f.Type)
+	for _, t := range []*rules.Tag{&f.CTag, &f.STag} {
+		number(c, &t.Value)
+		number(c, &t.Mask)
+	}
+	list(c, &f.Filters, sdfFilter)
+}
+
+func macRange(c *coder, r *rules.MACRange) {
+	mac(c, &r.Low)
+	mac(c, &r.High)
+}
+
+func mac(c *coder, m *rules.MAC) {
+	if !c.reading {
+		c.b = append(c.b, m[:]...)
+	} else if b := c.take(len(m)); b != nil {
+		*m = rules.MAC(b)
+	}
+}
+
+func station(c *coder, s *rules.Station) {
+	mac(c, &s.MAC)
+	c.flags(&s.HasCTag, &s.HasSTag)
+	number(c, &s.CVID)
+	number(c, &s.SVID)
 }
 
 func flow(c *coder, f *rules.Flow) {
@@ -171,6 +215,11 @@ func urrMore(c *coder, m *rules.URRMore) {
 	numbers(c, &m.Linked)
 	number(c, &m.Reports)
 	signed(c, &m.Monitoring)
+	if c.since(8) {
+		number(c, &m.Stations)
+	} else {
+		m.Stations = 0
+	}
 	volume(c, &m.NextThreshold)
 	volume(c, &m.NextQuota)
 	number(c, &m.NextTimeQuota)

@@ -16,7 +16,7 @@ import (
 // Version is raised whenever the encoding changes, also by a new field. Oldest is the first one that is read: its
 // blobs lack what later versions have (coder.since).
 const (
-	Version = 7
+	Version = 8
 	Oldest  = 4
 )
 
@@ -38,7 +38,8 @@ type Session struct {
 	CSIDs    []rules.CSID           // FQ-CSIDs, by which Session Set Deletion finds it
 	Last     Done
 	Made     Made
-	NAT      nat.Block // of NAT44, where the network instance has it
+	NAT      nat.Block       // of NAT44, where the network instance has it
+	Stations []rules.Station // MAC addresses behind it, of an Ethernet PDU session
 }
 
 // Made is the request that established the session. A CP function that does not know whether it was executed,
@@ -150,6 +151,12 @@ func session(c *coder, s *Session) {
 		c.refuse(!s.NAT.IsValid())
 	} else {
 		s.NAT = nat.Block{}
+	}
+	if c.since(8) && c.given(s.Rules.Ethernet) {
+		s.Rules.Ethernet = true
+		list(c, &s.Stations, station)
+	} else {
+		s.Rules.Ethernet, s.Stations = false, nil
 	}
 }
 

@@ -70,11 +70,19 @@ func report(c *coder, r *usage.Report) {
 	number(c, &r.Trigger)
 	signed(c, &r.Start)
 	signed(c, &r.End)
-	c.flags(&r.Volume, &r.Packets, &r.Duration, &r.HasQuery)
+	stations := len(r.Detected)+len(r.Removed) > 0 // version 8
+	c.flags(&r.Volume, &r.Packets, &r.Duration, &r.HasQuery, &stations)
 	counts(c, &r.Counts)
 	number(c, &r.Seconds)
 	signed(c, &r.First)
 	signed(c, &r.Last)
 	number(c, &r.Info)
 	number(c, &r.Query)
+	if !stations {
+		r.Detected, r.Removed = nil, nil
+		return
+	}
+	list(c, &r.Detected, station)
+	list(c, &r.Removed, station)
+	c.refuse(len(r.Detected)+len(r.Removed) == 0)
 }

@@ -19,7 +19,7 @@ func (r *Report) IE(ieType uint16, application string) *ie.IE {
 		ie.NewUsageReportTrigger(uint8(r.Trigger), uint8(r.Trigger>>8), uint8(r.Trigger>>16)),
 	}
 	event := r.Trigger&^(TriggerStart|TriggerStop) == 0
-	if !event { // table 7.5.8.3-1: not with the start or stop of traffic
+	if !event && r.Trigger != TriggerMAC { // table 7.5.8.3-1: not with the start or stop of traffic, or with MAC addresses
 		ies = append(ies, ie.NewStartTime(Time(r.Start)), ie.NewEndTime(Time(r.End)))
 	}
 	if r.Volume {
@@ -35,6 +35,10 @@ func (r *Report) IE(ieType uint16, application string) *ie.IE {
 	}
 	if event && application != "" {
 		ies = append(ies, ie.NewApplicationDetectionInformation(ie.NewApplicationID(application)))
+	}
+	if len(r.Detected)+len(r.Removed) > 0 {
+		ies = append(ies, ie.NewEthernetTrafficInformation(append(rules.StationIEs(ie.MACAddressesDetected, r.Detected),
+			rules.StationIEs(ie.MACAddressesRemoved, r.Removed)...)...))
 	}
 	if r.First != 0 {
 		ies = append(ies, ie.NewTimeOfFirstPacket(Time(r.First)))

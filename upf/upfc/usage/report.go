@@ -19,6 +19,7 @@ const (
 	TriggerVolumeQuota     uint32 = 1 << 8
 	TriggerTimeQuota       uint32 = 1 << 9
 	TriggerLinked          uint32 = 1 << 10
+	TriggerMAC             uint32 = 1 << 14
 	TriggerTermination     uint32 = 1 << 11
 	TriggerMonitoringTime  uint32 = 1 << 12
 	TriggerQuotaValidity   uint32 = 1 << 19
@@ -51,6 +52,8 @@ type Report struct {
 	Info     uint8 // Usage Information, of the two parts of a measurement that was split
 	HasQuery bool
 	Query    uint32 // Query URR Reference
+	// MAC addresses that came to the session, and that left it (MACAR).
+	Detected, Removed []rules.Station
 }
 
 // event makes a report that covers no usage.
@@ -141,6 +144,24 @@ func (m *Meter) split(u *rules.URR, r Reading) (next *rules.URR, out []Report) {
 		m.startClock(next, r, false)
 	}
 	return next, out
+}
+
+// Stations reports MAC addresses that came to an Ethernet PDU session or left it, to those URRs that are to (TS 29.244 5.13.5).
+func (s *Session) Stations(detected, removed []rules.Station) []Report {
+	var out []Report
+	var space [16]uint32
+	for _, id := range rules.Sorted(s.Meters, space[:0]) {
+		m, u := s.Meters[id], s.Rules.URRs[id]
+		if !u.Wants(rules.MACReporting) || m.silent(u) || u.Is(rules.Paused) {
+			continue
+		}
+		r := m.event(u, TriggerMAC, s.Read(u, m.Slot).At)
+		r.Volume, r.Packets = false, false
+		r.Detected, r.Removed = detected, removed
+		out = append(out, r)
+		s.Meters[id] = m
+	}
+	return out
 }
 
 // Session is what the reports of one PFCP session come from. Nothing that it is given is changed in

@@ -139,6 +139,7 @@ fill_network(struct upf_network *network, const struct config_interface *in)
 	memcpy(network->name, in->network, sizeof(network->name));
 	network->nat_ports = in->nat.ports;
 	network->nat_prefixes = in->nat.prefixes;
+	network->ethernet = in->ethernet;
 	for (unsigned i = 0; i < in->nat.prefixes; i++) {
 		network->nat_prefix[i].addr_be = rte_cpu_to_be_32(in->nat.prefix[i].address);
 		network->nat_prefix[i].len = in->nat.prefix[i].len;

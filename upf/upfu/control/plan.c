@@ -192,9 +192,15 @@ plan_put(struct plan *plan, struct op *op)
 		// One writer for slots and buffers; also of one that goes by this very transaction.
 		if (kept != NULL)
 			part->home = kept->home;
+		// The home of an Ethernet session is its bridge's.
+		if (old != NULL &&
+			(part->ethernet != kept->ethernet ||
+				(part->ethernet && part->n6 != kept->n6)))
+			rc = EINVAL;
 	}
 	plan->commands += buffers(plan, old);
-	rc = plan_keys(plan, old, plan_release_key);
+	if (rc == 0)
+		rc = plan_keys(plan, old, plan_release_key);
 	if (rc == 0)
 		rc = plan_keys(plan, op->part, plan_key);
 	if (rc == 0)

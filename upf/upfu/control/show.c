@@ -327,7 +327,7 @@ say_part(struct text *t, enum upf_direction direction)
 
 	say(t, "{\"direction\":\"%s\",\"octets\":%zu,\"search\":\"%s\",\"pdr\":[",
 		direction == UPF_UL ? "ul" : "dl", part_size(t->part),
-		(t->part->flags & PART_TABLE) != 0 ? "tuple_space" : "list");
+		(t->part->flags & PART_TABLE) != 0 && !t->part->ethernet ? "tuple_space" : "list");
 	while (shown < t->part->n_pdr && t->room - t->length > PDR_ROOM) {
 		say(t, shown == 0 ? "" : ",");
 		say_pdr(t, &t->part->pdr[shown++]);
@@ -409,7 +409,7 @@ say_applications(struct text *t)
 	const struct detection_view *view;
 	unsigned shown = 0;
 
-	if ((t->part->flags & PART_DOMAINS) == 0)
+	if ((t->part->flags & PART_DOMAINS) == 0 || t->part->ethernet)
 		return;
 	of = part_applications(t->part);
 	for (unsigned i = 0; i < of->n; i++)
@@ -464,6 +464,8 @@ show_session(const struct rule_base *base, uint32_t session, char *out, size_t r
 		return 0;
 	say(&t, "{\"session\":%" PRIu32 ",\"incarnation\":%" PRIu32 ",\"home_worker\":%u", session,
 		t.part->incarnation, t.part->home);
+	if (t.part->ethernet)
+		say(&t, ",\"ethernet\":true");
 	if ((t.part->flags & PART_UE_IPV4) != 0)
 		say(&t, ",\"ue_ipv4\":\"%s\"", ipv4_text(t.part->ue4, addr));
 	if ((t.part->flags & PART_UE_IPV6) != 0) {

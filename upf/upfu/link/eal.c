@@ -406,3 +406,19 @@ eal_hear_groups(uint16_t ethdev)
 	if (rte_eth_allmulticast_enable(ethdev) != 0)
 		rte_eth_promiscuous_enable(ethdev);
 }
+
+int
+eal_hear_all(uint16_t ethdev, char *error, size_t error_size)
+{
+	int rc = rte_eth_promiscuous_enable(ethdev);
+
+	// Group addresses are heard with the others.
+	if (rc == 0)
+		return 0;
+	snprintf(error, error_size,
+		"the device does not hear frames to others, as an Ethernet network instance must: "
+		"%s; a "
+		"virtual function must be trusted: ip link set PF vf N trust on, and spoofchk off",
+		rte_strerror(-rc));
+	return -1;
+}

@@ -42,4 +42,7 @@ void eal_hear_groups(uint16_t ethdev);
 // The ethdev behind an interface of the configuration.
 int eal_find_port(const struct config *config, enum upf_port port, uint16_t *ethdev);
 
+// Frames to any address are heard, as a bridge must.
+int eal_hear_all(uint16_t ethdev, char *error, size_t error_size);
+
 #endif

@@ -61,6 +61,8 @@ port_init(struct port *port, enum upf_port which, const struct config *config)
 			other != which && config->interface[other].device_of == in->device_of;
 	port->mtu = in->mtu;
 	port->vlan = in->vlan;
+	port->bridge = in->ethernet;
+	port->special = in->vlan != 0 || in->ethernet;
 	port->tos = (uint8_t)(in->dscp << 2);
 	if (in->block_len != 0) {
 		port->own_mask = mask(in->block_len);

@@ -35,6 +35,8 @@ struct port {
 	uint8_t tos;       // of what the UPF says of its own accord
 	bool ip6;          // it has IPv6 addresses
 	bool vlan_offload; // the port writes the tag itself
+	bool bridge;       // an Ethernet network instance: bridge.h
+	bool special;      // it has a VLAN or is a bridge: no frame goes the short way (parse.c)
 	// Host order, so that membership is an AND and a compare.
 	uint32_t own, own_mask;       // block of own addresses
 	uint32_t subnet, subnet_mask; // on-link

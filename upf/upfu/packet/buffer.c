@@ -365,6 +365,8 @@ tos_of(const struct pkt *p)
 	const struct rte_ipv4_hdr *ip = pkt_ip(p);
 	rte_be32_t first;
 
+	if (p->part->ethernet)
+		return 0;
 	if (!p->ip6)
 		return ip->type_of_service;
 	memcpy(&first, ip, sizeof(first));

@@ -26,13 +26,25 @@ held_of(struct rte_mbuf *m)
 	return rte_mbuf_to_priv(m);
 }
 
+// The frame is the user's, but for a tag of the interface's own.
+static uint16_t
+ethernet_octets(const struct worker *w, const struct rte_mbuf *m, const struct pdr *pdr)
+{
+	const struct port *port = &w->port[pdr->port];
+
+	return (uint16_t)(rte_pktmbuf_data_len(m) -
+		(port->vlan != 0 && !port->vlan_offload ? RTE_VLAN_HLEN : 0));
+}
+
 // Octets of the user's packet in a frame that bears it whole, by this PDR.
 static uint16_t
-user_octets(const struct rte_mbuf *m, const struct pdr *pdr)
+user_octets(const struct worker *w, const struct rte_mbuf *m, const struct pdr *pdr)
 {
 	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
 	uint32_t at = sizeof(*eth);
 
+	if (pdr->ohc == UPF_OHC_NONE && pdr_part(pdr)->ethernet)
+		return ethernet_octets(w, m, pdr);
 	if (eth->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN))
 		at += RTE_VLAN_HLEN;
 	at += outer_of_frame(pdr->ohc, (const uint8_t *)eth + at);
@@ -54,7 +66,7 @@ departure_drop(struct worker *w, enum upf_port port, struct rte_mbuf *m, const s
 		return;
 	}
 	if (pdr != NULL)
-		urr_take_back(w, pdr_part(pdr), pdr, user_octets(m, pdr));
+		urr_take_back(w, pdr_part(pdr), pdr, user_octets(w, m, pdr));
 	worker_drop(w, port, m, reason);
 }
 
@@ -108,7 +120,7 @@ departure_hold(struct worker *w, enum upf_port port, struct rte_mbuf *m, const s
 		.session = pdr_part(pdr)->session,
 		.incarnation = pdr_part(pdr)->incarnation,
 		.pdr_id = pdr->pdr_id,
-		.octets = user_octets(m, pdr),
+		.octets = user_octets(w, m, pdr),
 		.direction = pdr_part(pdr)->direction,
 		.counted = true,
 		.n6 = held->n6,

@@ -6,6 +6,7 @@
 #include "link/port.h"
 #include "packet/buffer.h"
 #include "packet/duplicate.h"
+#include "packet/ethernet.h"
 #include "packet/icmp_error.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"
@@ -123,7 +124,7 @@ far_apply_one(struct worker *w, struct pkt *p)
 int
 far_apply(struct worker *w, struct pkt *p)
 {
-	return far_apply_one(w, p);
+	return p->part->ethernet ? ethernet_far(w, p) : far_apply_one(w, p);
 }
 
 void

@@ -3,6 +3,7 @@
 // each pass fetches what the next one reads.
 #include "packet/lookup.h"
 
+#include "packet/bridge.h"
 #include "packet/gtpu.h"
 #include "packet/nat.h"
 #include "packet/packet.h"
@@ -17,6 +18,8 @@ lookup_unknown(struct worker *w, struct pkt *p)
 {
 	if (p->tunnel)
 		return gtpu_unknown_teid(w, p);
+	if (w->port[p->port].bridge)
+		return bridge_from_n6(w, p);
 	return w->nat != NULL ? nat_in(w, p) : UPF_DROP_UNKNOWN_UE;
 }
 
@@ -27,6 +30,17 @@ lookup_map(const struct worker *w, const struct pkt *p)
 	return w->sessions->by_port[p->port];
 }
 
+// Of an Ethernet session, whose frame waited; of a frame that has not been at its bridge yet there is none.
+static arena_ref
+bridge_session(const struct worker *w, const struct pkt *p)
+{
+	if (p->key >= BRIDGE_KEY)
+		return BUCKETMAP_NONE;
+	// Acquire: pairs with session_publish(): the part is complete.
+	return __atomic_load_n(
+		&w->sessions->state[(uint32_t)p->key].part[UPF_DL], __ATOMIC_ACQUIRE);
+}
+
 // Where the map has not what came by N6: of IPv6 the whole upper half was tried, and a UE's prefix may be shorter; or it is
 // behind a UE. What is to a public address of NAT44 is nat_in()'s, who comes last.
 static __attribute__((noinline)) arena_ref
@@ -34,6 +48,8 @@ lookup_wider(const struct worker *w, const struct pkt *p)
 {
 	enum upf_port n6 = (enum upf_port)p->port;
 
+	if (!p->ip6 && p->key >= BRIDGE_KEY_SESSION)
+		return bridge_session(w, p);
 	if (!p->ip6 && p->key >= NAT_KEY) // it waited, translated
 		return session_find_nat(w->sessions, n6, nat_block_of(w, n6, p->key));
 	return p->ip6 ? session_find_ue6(w->sessions, n6, p->key)

@@ -40,6 +40,7 @@ struct event { // worker → control thread: one record of an EVENT datagram
 		struct upf_ev_dl_data dl_data;
 		struct upf_ev_error_ind error_ind;
 		struct upf_echo echo;
+		struct upf_ev_mac mac;
 	};
 };
 static_assert(sizeof(struct event) == 48, "rte_ring elements");

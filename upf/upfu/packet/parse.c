@@ -13,6 +13,7 @@
 #include "link/icmp6.h"
 #include "link/port.h"
 #include "link/vlan.h"
+#include "packet/bridge.h"
 #include "packet/gtpu.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
@@ -231,6 +232,8 @@ parse_other(struct worker *w, struct pkt *p, enum upf_port port)
 {
 	const struct rte_ether_hdr *eth;
 
+	if (w->port[port].bridge)
+		return bridge_receive(w, p);
 	if (!vlan_accept(&w->port[port], p->m))
 		return UPF_DROP_OTHER_VLAN;
 	eth = rte_pktmbuf_mtod(p->m, const struct rte_ether_hdr *);
@@ -256,7 +259,7 @@ parse_frame(struct worker *w, struct pkt *p, enum upf_port port)
 	if (unlikely(p->m->nb_segs != 1))
 		return UPF_DROP_TOO_BIG;
 	if (unlikely(eth->ether_type != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
-		    w->port[port].vlan != 0))
+		    w->port[port].special))
 		return parse_other(w, p, port);
 	return parse_ipv4(w, p, port);
 }

@@ -4,6 +4,7 @@
 // the PDRs in memory that is as cold, so the burst then goes through three times.
 #include "packet/detection.h"
 #include "packet/end_marker.h"
+#include "packet/ethernet.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"
 #include "packet/packet.h"
@@ -252,6 +253,7 @@ pdr_match(struct worker *w, struct pkt *p)
 }
 
 // The same of any session, of those too that have an application by domain: what their packets tell is learned before.
+// Frames of Ethernet PDU sessions go another way from here on.
 static int
 pdr_match_any(struct worker *w, struct pkt *p)
 {
@@ -259,8 +261,11 @@ pdr_match_any(struct worker *w, struct pkt *p)
 	enum upf_direction direction = (enum upf_direction)part->direction;
 	struct finding f = {.fteid = p->tunnel ? p->key : 0};
 	uint32_t applications = 0;
-	int verdict = pdr_prepare(w, p, direction == UPF_UL);
+	int verdict;
 
+	if (part->ethernet)
+		return ethernet_take(w, p);
+	verdict = pdr_prepare(w, p, direction == UPF_UL);
 	if (verdict != PKT_NEXT)
 		return verdict;
 	f.ip = pkt_ip(p);

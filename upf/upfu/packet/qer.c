@@ -1,6 +1,7 @@
 // QoS enforcement: gates, maximum and guaranteed bit rates (TS 29.244 5.4).
 
 #include "packet/packet.h"
+#include "packet/qer.h"
 #include "packet/shaper.h"
 #include "packet/stages.h"
 #include "packet/urr.h"
@@ -143,7 +144,7 @@ enforce_later(struct worker *w, struct pkt *p)
 }
 
 // All QERs of the PDR must let the packet pass before any of them is charged.
-static int
+static inline __attribute__((always_inline)) int
 enforce(struct worker *w, struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
@@ -171,11 +172,17 @@ enforce(struct worker *w, struct pkt *p)
 	return PKT_NEXT;
 }
 
-static int
+static inline __attribute__((always_inline)) int
 qer_enforce(struct worker *w, struct pkt *p)
 {
 	// What comes from a downlink buffer was enforced on arrival.
 	return unlikely(p->released) ? PKT_NEXT : enforce(w, p);
+}
+
+int
+qer_apply(struct worker *w, struct pkt *p)
+{
+	return qer_enforce(w, p);
 }
 
 void

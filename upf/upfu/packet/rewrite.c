@@ -133,8 +133,10 @@ send_in_fragments(struct worker *w, struct pkt *p, struct hop hop)
 		memcpy(next, hop.v6, sizeof(next));
 		hop.v6 = next;
 	}
-	// A copy is the packet as it came, so it is never cut itself.
-	if (!tunnel || (w->config->fragmentation == CONFIG_FRAGMENT_INNER && !p->pdr->copy))
+	// A copy is the packet as it came, so it is never cut itself. A frame cannot be.
+	if (!tunnel ||
+		(w->config->fragmentation == CONFIG_FRAGMENT_INNER && !p->pdr->copy &&
+			!p->part->ethernet))
 		return send_pieces(w, p, piece,
 			fragment(w, p->m, (uint16_t)(mtu - outer_length(p)), piece), &hop, tunnel);
 	if (!outer_push(w, p))
@@ -208,6 +210,24 @@ packet_out(struct worker *w, struct pkt *p)
 	if (length != 0 && unlikely(!outer_push_gtpu4(p, (uint16_t)length)))
 		return UPF_DROP_NO_MBUF;
 	return send_frame(w, p->m, &hop, pdr);
+}
+
+int
+rewrite_frame(struct worker *w, struct pkt *p)
+{
+	struct hop hop;
+
+	if (!find_hop(w, p, &hop))
+		return UPF_DROP_NO_ROUTE;
+	rte_pktmbuf_adj(p->m, p->ip);
+	p->ip = 0;
+	if (rte_pktmbuf_data_len(p->m) > p->ip_len)
+		rte_pktmbuf_trim(p->m, (uint16_t)(rte_pktmbuf_data_len(p->m) - p->ip_len));
+	if (p->ip_len + outer_length(p) > w->port[hop.port].mtu)
+		return send_in_fragments(w, p, hop);
+	if (!outer_push(w, p))
+		return UPF_DROP_NO_MBUF;
+	return send_frame(w, p->m, &hop, p->pdr);
 }
 
 int

@@ -8,4 +8,7 @@ struct worker;
 // off and on, cut where it must be, to the neighbour. A stage verdict.
 int rewrite_packet(struct worker *w, struct pkt *p);
 
+// The frame of an Ethernet PDU session into its PDR's tunnel. A verdict.
+int rewrite_frame(struct worker *w, struct pkt *p);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "packet/drop.h"
+#include "packet/ethernet.h"
 #include "packet/lookup.h"
 #include "packet/packet.h"
 #include "packet/shaper_state.h"
@@ -143,6 +144,17 @@ resume(struct worker *w, struct pkt *p, struct rte_mbuf *m)
 	return p->pdr != NULL;
 }
 
+// Its way is another than that of a burst.
+static void
+take_frame(struct worker *w, struct pkt *p)
+{
+	uint8_t group = p->part->group;
+	int verdict = ethernet_leave(w, p);
+
+	if (verdict != PKT_TAKEN)
+		worker_drop_of(w, (enum upf_port)p->port, group, p->m, (enum upf_drop)verdict);
+}
+
 void
 shaper_take(struct worker *w, struct burst *b)
 {
@@ -165,12 +177,14 @@ shaper_take(struct worker *w, struct burst *b)
 		shaper->packets--;
 		shaper->of_session[saved(m)->of.session]--;
 		shaper->changed = true;
-		if (resume(w, &b->pkt[b->n], m)) {
-			b->live[b->n] = &b->pkt[b->n];
-			b->n++;
-		} else {
+		if (!resume(w, &b->pkt[b->n], m)) {
 			worker_drop_of(w, (enum upf_port)saved(m)->port, saved(m)->group, m,
 				UPF_DROP_BUFFER_RELEASED);
+		} else if (unlikely(b->pkt[b->n].part->ethernet)) {
+			take_frame(w, &b->pkt[b->n]);
+		} else {
+			b->live[b->n] = &b->pkt[b->n];
+			b->n++;
 		}
 	}
 }

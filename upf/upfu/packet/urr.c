@@ -105,7 +105,7 @@ urr_count_any(struct worker *w, struct pkt *p)
 						       : count_inlined(w, p, 0);
 }
 
-static int
+static inline __attribute__((always_inline)) int
 urr_count(struct worker *w, struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
@@ -121,6 +121,12 @@ urr_count(struct worker *w, struct pkt *p)
 	for (unsigned i = 0; i < pdr->n_urr; i++)
 		urr_add(c[i], p->ip_len);
 	return PKT_NEXT;
+}
+
+int
+urr_apply(struct worker *w, struct pkt *p)
+{
+	return urr_count(w, p);
 }
 
 void

@@ -7,4 +7,7 @@ struct worker;
 // Counts a packet in the URRs that measure before QoS enforcement; may lead the packet to the FAR for quota action.
 int urr_before_qos(struct worker *w, struct pkt *p);
 
+// What urr_burst() does, of one packet.
+int urr_apply(struct worker *w, struct pkt *p);
+
 #endif

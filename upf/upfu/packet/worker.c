@@ -11,6 +11,7 @@
 #include "link/gateways.h"
 #include "link/neigh.h"
 #include "link/neigh_message.h"
+#include "packet/bridge.h"
 #include "packet/buffer.h"
 #include "packet/commands.h"
 #include "packet/detection.h"
@@ -106,6 +107,7 @@ worker_tick(struct worker *w)
 	reassembly_tick(w);
 	nat_tick(w);
 	detection_tick(w);
+	bridge_tick(w);
 	buffer_tick(w);
 	silence_tick(w);
 	if (w->index == 0)

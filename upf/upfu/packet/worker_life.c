@@ -13,6 +13,7 @@
 #include "link/gateways.h"
 #include "link/neigh.h"
 #include "link/port.h"
+#include "packet/bridge.h"
 #include "packet/buffer.h"
 #include "packet/buffer_state.h"
 #include "packet/icmp_error.h"
@@ -104,7 +105,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 			return NULL;
 		}
 	}
-	if (nat_init(w) < 0) {
+	if (nat_init(w) < 0 || bridge_init(w) < 0) {
 		worker_free(w);
 		return NULL;
 	}
@@ -140,6 +141,7 @@ worker_free(struct worker *w)
 	icmp_forget_unreachable(w);
 	reassembly_free(w->reassembly);
 	nat_free(w);
+	bridge_free(w);
 	detection_free(w);
 	trace_free(w);
 	buffer_free(&w->buffers);

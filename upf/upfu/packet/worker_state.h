@@ -24,6 +24,7 @@
 #include "upf_abi.h"
 
 struct config;
+struct bridge;
 struct detection;
 struct nat;
 struct reassembly;
@@ -105,9 +106,11 @@ struct worker {
 	struct own_packets own;
 	struct unreachable unreachable;
 	struct end_markers end_markers;
-	struct reassembly *reassembly; // NULL: fragments are dropped
-	struct nat *nat;               // NULL: no network instance has NAT44
-	struct detection *detection;   // NULL: no application was known by domains yet
+	struct reassembly *reassembly;       // NULL: fragments are dropped
+	struct nat *nat;                     // NULL: no network instance has NAT44
+	struct bridge *bridge[UPF_NETWORKS]; // NULL: IP's, or another worker's
+	unsigned bridges;
+	struct detection *detection; // NULL: no application was known by domains yet
 	const struct config *config;
 	uint16_t mss_room;    // mss.h, 0: MSS options are left alone
 	uint32_t fragment_id; // of the last packet cut into fragments

@@ -617,6 +617,47 @@ read_nat(struct reader *r, const char *name, const yaml_node_t *map, void *desti
 	return 0;
 }
 
+// The bridge of an Ethernet network instance: bridge.h. What is not said is usual.
+static int
+read_ethernet(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
+{
+	struct config_interface *in = destination;
+	struct config_bridge *bridge = &in->bridge;
+	struct number stations = {&bridge->stations, 16, 1u << 20};
+	struct number per_session = {&bridge->stations_per_session, 1, 65535};
+	struct number ageing = {&bridge->ageing_s, 1, 1000000};
+	struct number copies = {&bridge->copies, 1, 65536};
+	struct key keys[] = {
+		{"stations", read_number, &stations, false, NULL},
+		{"stations_per_session", read_number, &per_session, false, NULL},
+		{"ageing_s", read_number, &ageing, false, NULL},
+		{"copies", read_number, &copies, false, NULL},
+	};
+
+	in->ethernet = true;
+	*bridge = (struct config_bridge){
+		.stations = 8192, .stations_per_session = 64, .ageing_s = 300, .copies = 256};
+	return read_mapping(r, name, map, KEYS(keys));
+}
+
+// A bridge has no place in the IP world.
+static int
+check_ethernet(struct reader *r, const char *name, const yaml_node_t *map,
+	const struct config_interface *in)
+{
+	static const uint8_t zero[sizeof(in->gateway6)];
+
+	if (in->block_len == 0 && in->block_len6 == 0 && in->gateway[0] == 0 &&
+		memcmp(in->gateway6, zero, sizeof(zero)) == 0 && in->nat.ports == 0 &&
+		in->dscp == 0)
+		return 0;
+	return reader_fail(r, map,
+		"%s: an Ethernet network instance has no address, gateway, nat44 or dscp; leave "
+		"them "
+		"out, or leave ethernet out",
+		name);
+}
+
 // Public addresses are routed to the interface's own, as UE addresses are: nobody asks for them on the link.
 static int
 check_nat(struct reader *r, const char *name, const yaml_node_t *map,
@@ -727,6 +768,7 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 		{"dscp", read_number, &dscp_number, false, NULL},
 		{"network_instance", read_network, in->network, false, NULL},
 		{"nat44", read_nat, &in->nat, false, NULL},
+		{"ethernet", read_ethernet, in, false, NULL},
 	};
 	int rc = gtpu ? read_mapping(r, name, map, KEYS(gtpu_keys))
 		      : read_mapping(r, name, map, KEYS(n6_keys));
@@ -751,6 +793,8 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 		in->block_len = in->address != 0 ? 32 : 0;
 		in->block_len6 = !is_zero6(in->address6) ? 128 : 0;
 	}
+	if (in->ethernet)
+		return check_ethernet(r, name, map, in);
 	if (in->block_len == 0 && in->block_len6 == 0)
 		return reader_fail(r, map, "%s: key \"%s\" is missing; write for example \"%s\"",
 			name, gtpu ? "addresses" : "address",

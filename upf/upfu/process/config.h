@@ -34,6 +34,14 @@ struct config_nat {
 	uint32_t icmp_s;
 };
 
+// The bridge of an Ethernet network instance.
+struct config_bridge {
+	uint32_t stations;             // MAC addresses that it knows at most
+	uint32_t stations_per_session; // of a PDU session
+	uint32_t ageing_s;             // how long one is known that is silent
+	uint32_t copies;               // of a frame to all, at most
+};
+
 struct config_interface {
 	bool present;
 	// N6: its Network Instance; empty: it serves all that no other one is named for.
@@ -55,6 +63,8 @@ struct config_interface {
 	uint16_t vlan; // VLAN id of all frames, 0: untagged; no two of one device have the same
 	uint8_t dscp;  // of what upf-u says of its own accord
 	struct config_nat nat; // of N6
+	bool ethernet;         // N6: a bridge for Ethernet PDU sessions, without addresses
+	struct config_bridge bridge;
 };
 
 struct config_route {

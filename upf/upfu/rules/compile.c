@@ -30,6 +30,7 @@ struct record { // the arrays of one SESSION_PUT
 	const struct upf_sdf *sdf;
 	const struct upf_sdf6 *sdf6;
 	const struct upf_route *route;
+	const struct upf_ethernet_filter *ethernet;
 	const uint64_t *application;
 	const char *text;
 	const uint8_t *blob;
@@ -60,12 +61,14 @@ split(const struct upf_session_put *put, struct record *r)
 		put->n_urr > UPF_SESSION_URRS || put->n_bar > UPF_SESSION_BARS ||
 		put->n_sdf > UPF_SESSION_SDFS || put->n_sdf6 > UPF_SESSION_SDFS ||
 		put->n_route > UPF_SESSION_ROUTES ||
-		put->n_application > UPF_SESSION_APPLICATIONS || put->group >= UPF_GROUPS)
+		put->n_application > UPF_SESSION_APPLICATIONS ||
+		put->n_ethernet > UPF_SESSION_ETHERNET_FILTERS || put->group >= UPF_GROUPS)
 		return EINVAL;
 	need = sizeof(*put) + put->n_pdr * sizeof(*r->pdr) + put->n_far * sizeof(*r->far) +
 		put->n_qer * sizeof(*r->qer) + put->n_urr * sizeof(*r->urr) +
 		put->n_bar * sizeof(*r->bar) + put->n_sdf * sizeof(*r->sdf) +
 		put->n_sdf6 * sizeof(*r->sdf6) + put->n_route * sizeof(*r->route) +
+		put->n_ethernet * sizeof(*r->ethernet) +
 		put->n_application * sizeof(*r->application) + put->text_len + put->blob_len;
 	if (((need + 7) & ~UINT64_C(7)) != put->rec.length)
 		return EINVAL;
@@ -78,6 +81,7 @@ split(const struct upf_session_put *put, struct record *r)
 	r->sdf = take(&at, put->n_sdf * sizeof(*r->sdf));
 	r->sdf6 = take(&at, put->n_sdf6 * sizeof(*r->sdf6));
 	r->route = take(&at, put->n_route * sizeof(*r->route));
+	r->ethernet = take(&at, put->n_ethernet * sizeof(*r->ethernet));
 	r->application = take(&at, put->n_application * sizeof(*r->application));
 	r->text = take(&at, put->text_len);
 	r->blob = at;
@@ -270,9 +274,10 @@ pdr_is_valid(const struct config *config, struct record *r, const struct upf_pdr
 	bool from_tunnel = (pdr->flags & UPF_PDR_TEID) != 0;
 	bool n3_ipv6 = (pdr->flags & UPF_PDR_N3_IPV6) != 0;
 
-	if ((pdr->flags & 0x80) != 0 || (n3_ipv6 && !from_tunnel) ||
-		pdr->source_interface > UPF_IF_CORE || pdr->far >= put->n_far ||
-		!range_is_valid(pdr->sdf_first, pdr->sdf_count, put->n_sdf) ||
+	if ((n3_ipv6 && !from_tunnel) || pdr->source_interface > UPF_IF_CORE ||
+		pdr->far >= put->n_far ||
+		!range_is_valid(pdr->sdf_first, pdr->sdf_count,
+			(pdr->flags & UPF_PDR_ETHERNET) != 0 ? put->n_ethernet : put->n_sdf) ||
 		!range_is_valid(pdr->sdf6_first, pdr->sdf6_count, put->n_sdf6) ||
 		!indexes_are_valid(pdr->qer, pdr->n_qer, UPF_PDR_QERS, put->n_qer) ||
 		!indexes_are_valid(pdr->urr, pdr->n_urr, UPF_PDR_URRS, put->n_urr) ||
@@ -350,6 +355,79 @@ nat_is_valid(const struct config *config, const struct record *r)
 }
 
 static bool
+is_ethernet(const struct record *r)
+{
+	return (r->put->flags & UPF_SESSION_ETHERNET) != 0;
+}
+
+// A frame is of its own filters; into tunnels and to its bridge is where it may go.
+static bool
+ethernet_pdr_is_valid(const struct upf_pdr *pdr)
+{
+	return (pdr->flags & (UPF_PDR_UE_IPV4 | UPF_PDR_UE_IPV6 | UPF_PDR_SDF)) == 0 &&
+		((pdr->flags & UPF_PDR_TEID) != 0 || (pdr->flags & UPF_PDR_REMOVE) == 0);
+}
+
+static bool
+ethernet_far_is_valid(
+	const struct config *config, const struct record *r, const struct upf_far *far)
+{
+	bool bridge = config->interface[config_port_of(r->put->network)].ethernet;
+
+	if (far->ohc > UPF_OHC_GTPU6 || (far->action & UPF_FAR_DUPL) != 0 ||
+		(far->flags & UPF_FAR_REDIRECT) != 0)
+		return false;
+	return far->ohc != UPF_OHC_NONE || (far->action & UPF_FAR_FORW) == 0 ||
+		far->destination_interface != UPF_IF_CORE ||
+		(bridge && far->network == r->put->network);
+}
+
+static bool
+ethernet_is_valid(const struct config *config, const struct record *r)
+{
+	const struct upf_session_put *put = r->put;
+
+	if ((put->flags & ~UPF_SESSION_ETHERNET) != 0)
+		return false;
+	if (!is_ethernet(r)) {
+		for (unsigned i = 0; i < put->n_pdr; i++) {
+			if ((r->pdr[i].flags & UPF_PDR_ETHERNET) != 0)
+				return false;
+		}
+		// No IP packet gets into a bridge.
+		for (unsigned i = 0; i < put->n_far; i++) {
+			const struct upf_far *far = &r->far[i];
+
+			if (far->ohc == UPF_OHC_NONE && (far->action & UPF_FAR_FORW) != 0 &&
+				far->destination_interface == UPF_IF_CORE &&
+				config->interface[config_port_of(far->network)].ethernet)
+				return false;
+		}
+		return put->n_ethernet == 0 &&
+			!config->interface[config_port_of(put->network)].ethernet;
+	}
+	if (put->n_route != 0 || put->n_application != 0 || put->nat_addr_be != 0)
+		return false;
+	for (unsigned i = 0; i < put->n_pdr; i++) {
+		if (!ethernet_pdr_is_valid(&r->pdr[i]))
+			return false;
+	}
+	for (unsigned i = 0; i < put->n_far; i++) {
+		if (!ethernet_far_is_valid(config, r, &r->far[i]))
+			return false;
+	}
+	for (unsigned i = 0; i < put->n_ethernet; i++) {
+		const struct upf_ethernet_filter *f = &r->ethernet[i];
+
+		if ((f->flags & ~0x3fu) != 0 ||
+			!range_is_valid(f->sdf_first, f->sdf_count, put->n_sdf) ||
+			!range_is_valid(f->sdf6_first, f->sdf6_count, put->n_sdf6))
+			return false;
+	}
+	return true;
+}
+
+static bool
 record_is_valid(const struct config *config, struct record *r)
 {
 	const struct upf_session_put *put = r->put;
@@ -373,7 +451,8 @@ record_is_valid(const struct config *config, struct record *r)
 			(i > 0 && r->pdr[i].precedence < r->pdr[i - 1].precedence))
 			return false;
 	}
-	return sdfs_are_valid(r) && routes_are_valid(r) && nat_is_valid(config, r);
+	return sdfs_are_valid(r) && routes_are_valid(r) && nat_is_valid(config, r) &&
+		ethernet_is_valid(config, r);
 }
 
 // ---- the parts -------------------------------------------------------------------------------
@@ -633,10 +712,10 @@ compile_pdr(struct layout *l, const struct upf_pdr *from)
 	pdr.flags = (uint8_t)(((from->flags & UPF_PDR_UE_IPV4) != 0 ? PDR_UE_IPV4 : 0) |
 		((from->flags & UPF_PDR_UE_IPV6) != 0 ? PDR_UE_IPV6 : 0) |
 		((from->flags & UPF_PDR_QFI) != 0 ? PDR_QFI : 0) |
-		((from->flags & UPF_PDR_SDF) != 0 ? PDR_SDF : 0) |
+		((from->flags & (UPF_PDR_SDF | UPF_PDR_ETHERNET)) != 0 ? PDR_SDF : 0) |
 		((from->flags & (UPF_PDR_REMOVE | UPF_PDR_TEID)) == UPF_PDR_REMOVE ? PDR_REMOVE
 										   : 0));
-	if ((from->flags & UPF_PDR_SDF) != 0) {
+	if ((from->flags & (UPF_PDR_SDF | UPF_PDR_ETHERNET)) != 0) {
 		pdr.sdf_first = from->sdf_first;
 		pdr.sdf_count = from->sdf_count;
 		pdr.sdf6_first = from->sdf6_first;
@@ -693,6 +772,8 @@ wants_table(const struct record *r, enum upf_direction direction)
 {
 	unsigned n = 0;
 
+	if (is_ethernet(r))
+		return false;
 	for (unsigned i = 0; i < r->put->n_pdr; i++) {
 		if (!part_has(&r->pdr[i], direction))
 			continue;
@@ -782,9 +863,35 @@ compile_applications(struct layout *l)
 	return at;
 }
 
-static unsigned
-bucket_of(const struct record *r)
+static uint32_t
+compile_ethernet(struct layout *l)
 {
+	const struct record *r = l->r;
+	size_t filters = r->put->n_ethernet * sizeof(*r->ethernet);
+	struct part_ethernet head = {.n = r->put->n_ethernet};
+	uint32_t at = reserve(l, sizeof(head) + filters);
+
+	put_at(l, at + (uint32_t)sizeof(head), r->ethernet, filters);
+	head.sdf = reserve(l, r->put->n_sdf * sizeof(*r->sdf));
+	put_at(l, head.sdf, r->sdf, r->put->n_sdf * sizeof(*r->sdf));
+	head.sdf6 = reserve(l, r->put->n_sdf6 * sizeof(*r->sdf6));
+	put_at(l, head.sdf6, r->sdf6, r->put->n_sdf6 * sizeof(*r->sdf6));
+	for (unsigned i = 0; i < r->put->n_urr; i++) {
+		uint32_t s = r->urr[i].ethernet_inactivity_s;
+
+		if (s != 0 && (head.inactivity_s == 0 || s < head.inactivity_s))
+			head.inactivity_s = s;
+	}
+	put_at(l, at, &head, sizeof(head));
+	return at;
+}
+
+// All sessions of a bridge have one home: bridge.h.
+static unsigned
+bucket_of(const struct compile_context *context, const struct record *r)
+{
+	if (is_ethernet(r) && context->config->interface[config_port_of(r->put->network)].ethernet)
+		return r->put->network % HOME_BUCKETS;
 	if (r->has_ue4)
 		return home_bucket4(r->ue4);
 	return r->has_ue6 ? home_bucket6(r->ue6) : r->put->session % HOME_BUCKETS;
@@ -798,11 +905,12 @@ compile_part(struct layout *l, enum upf_direction direction)
 	struct part part = {
 		.session = r->put->session,
 		.direction = direction,
+		.ethernet = is_ethernet(r),
 		.n6 = (uint8_t)config_port_of(r->put->network),
 		.ue4 = r->ue4,
 		.ue6 = r->ue6,
 		.ue6_len = r->ue6_len,
-		.home = (uint8_t)home_worker(bucket_of(r), l->context->config->workers),
+		.home = (uint8_t)home_worker(bucket_of(l->context, r), l->context->config->workers),
 		.group = (uint8_t)r->put->group,
 		.flags = (uint8_t)((r->has_ue4 ? PART_UE_IPV4 : 0) |
 			(r->has_ue6 ? PART_UE_IPV6 : 0)),
@@ -812,9 +920,9 @@ compile_part(struct layout *l, enum upf_direction direction)
 
 	for (unsigned i = 0; i < r->put->n_pdr; i++)
 		part.n_pdr += part_has(&r->pdr[i], direction);
-	for (unsigned i = 0; i < r->put->n_sdf; i++)
+	for (unsigned i = 0; i < r->put->n_sdf && !is_ethernet(r); i++)
 		part.flags |= (r->sdf[i].flags & SDF_BEHIND_IP) != 0 ? PART_PORTS : 0;
-	for (unsigned i = 0; i < r->put->n_sdf6; i++)
+	for (unsigned i = 0; i < r->put->n_sdf6 && !is_ethernet(r); i++)
 		part.flags |= (r->sdf6[i].flags & SDF_BEHIND_IP) != 0 ? PART_PORTS : 0;
 	for (unsigned i = 0; i < r->put->n_far; i++)
 		part.flags |= (r->far[i].action & UPF_FAR_BUFF) != 0 ? PART_BUFFERS : 0;
@@ -836,12 +944,15 @@ compile_part(struct layout *l, enum upf_direction direction)
 		at += sizeof(pdr);
 	}
 	if (l->used > at || l->table->size != 0 || r->put->n_bar != 0 || r->put->n_route != 0 ||
-		(part.flags & PART_NAT) != 0) {
+		(part.flags & PART_NAT) != 0 || is_ethernet(r)) {
 		if (r->put->n_route != 0) {
 			part.flags |= PART_FRAMED;
 			more.route = compile_routes(l);
 		}
-		if ((part.flags & PART_DOMAINS) != 0)
+		if (is_ethernet(r)) {
+			part.flags |= PART_ETHERNET;
+			more.ethernet = compile_ethernet(l);
+		} else if ((part.flags & PART_DOMAINS) != 0)
 			more.applications = compile_applications(l);
 		more.nat_addr = r->put->nat_addr_be;
 		more.nat_port = r->put->nat_port;

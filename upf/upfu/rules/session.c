@@ -76,6 +76,19 @@ session_table_add_nat(struct session_table *table, unsigned network)
 	return bucketmap_init(&table->nat[network], table->max);
 }
 
+int
+session_table_add_bridge(struct session_table *table, unsigned network)
+{
+	struct session_members *members = rte_zmalloc("members", sizeof(*members), 64);
+
+	table->members[network] = members;
+	if (members == NULL)
+		return -1;
+	members->at = rte_zmalloc("members", table->max * sizeof(*members->at), 64);
+	members->place = rte_zmalloc("members", table->max * sizeof(*members->place), 64);
+	return members->at != NULL && members->place != NULL ? 0 : -1;
+}
+
 void
 session_table_free(struct session_table *table)
 {
@@ -94,6 +107,11 @@ session_table_free(struct session_table *table)
 		bucketmap_free(&table->ue[i]);
 		bucketmap_free(&table->route[i]);
 		bucketmap_free(&table->nat[i]);
+		if (table->members[i] != NULL) {
+			rte_free(table->members[i]->at);
+			rte_free(table->members[i]->place);
+			rte_free(table->members[i]);
+		}
 	}
 	bucketmap_free(&table->n3);
 	domains_free(table->domains);
@@ -324,6 +342,48 @@ trash_add(struct session_table *table, const arena_ref part[2])
 	table->trash_last = trash;
 }
 
+// The list of sessions in which a part's stands; NULL: in none.
+static struct session_members *
+members_of(const struct session_table *table, arena_ref ref)
+{
+	const struct part *part = ref != ARENA_NONE ? session_part(table, ref) : NULL;
+
+	return part != NULL && part->ethernet ? table->members[part->n6 - UPF_PORT_N6] : NULL;
+}
+
+static void
+member_add(struct session_members *members, uint32_t session)
+{
+	__atomic_store_n(&members->place[session], members->n, __ATOMIC_RELAXED);
+	__atomic_store_n(&members->at[members->n], session, __ATOMIC_RELAXED);
+	// Release: pairs with session_members().
+	__atomic_store_n(&members->n, members->n + 1, __ATOMIC_RELEASE);
+}
+
+static void
+member_remove(struct session_members *members, uint32_t session)
+{
+	uint32_t place = members->place[session], last = members->at[members->n - 1];
+
+	__atomic_store_n(&members->n, members->n - 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&members->place[last], place, __ATOMIC_RELAXED);
+	__atomic_store_n(&members->at[place], last, __ATOMIC_RELAXED);
+}
+
+// An Ethernet session keeps its network instance (plan.c).
+static void
+change_members(struct session_table *table, uint32_t session, arena_ref old, arena_ref new)
+{
+	struct session_members *before = members_of(table, old), *now = members_of(table, new);
+
+	if (before == now)
+		return;
+	if (before != NULL)
+		member_remove(before, session);
+	if (now != NULL)
+		member_add(now, session);
+}
+
 void
 session_publish(struct session_table *table, uint32_t session, const arena_ref part[2])
 {
@@ -350,6 +410,7 @@ session_publish(struct session_table *table, uint32_t session, const arena_ref p
 	// Release: pairs with session_current().
 	__atomic_store_n(&state->part[0], part[0], __ATOMIC_RELEASE);
 	__atomic_store_n(&state->part[1], part[1], __ATOMIC_RELEASE);
+	change_members(table, session, old[0], part[0]);
 	if (part[0] != ARENA_NONE)
 		state->home = session_part(table, part[0])->home;
 	if (old[0] != ARENA_NONE)

@@ -158,13 +158,17 @@ pdr_gateway(const struct pdr *pdr)
 #define PART_NAT 0x40u     // the session has a NAT44 block: part_more
 #define PART_DOMAINS 0x80u // a PDR of the session has an application by domain: part_applications()
 
+// So that pdr.c looks twice; such a part has neither a table nor applications.
+#define PART_ETHERNET (PART_TABLE | PART_DOMAINS)
+
 struct part { // of a session: the PDRs of one direction
 	uint32_t session;
 	uint32_t incarnation;  // kept over replacements, new when the index is used anew
 	uint16_t n_pdr;        // by precedence
 	uint8_t flags;         // PART_*
 	uint8_t direction : 1; // enum upf_direction
-	uint8_t n6 : 7; // enum upf_port: N6 of the network instance in which the UE's addresses are
+	uint8_t ethernet : 1;  // of an Ethernet PDU session: part_ethernet()
+	uint8_t n6 : 6; // enum upf_port: N6 of the network instance in which the UE's addresses are
 	rte_be32_t ue4; // UE IP address of the session
 	uint64_t ue6;   // and IPv6 prefix: its upper 64 bits, host order
 	uint8_t ue6_len;
@@ -187,7 +191,10 @@ struct part_more {      // offsets of octets from the part's start
 	rte_be32_t nat_addr;
 	uint16_t nat_port;
 	uint16_t reserved;
-	uint32_t applications; // struct part_applications of PART_DOMAINS
+	union {
+		uint32_t applications; // struct part_applications of PART_DOMAINS
+		uint32_t ethernet;     // struct part_ethernet
+	};
 };
 
 // Framed routes (TS 29.244 5.16): networks behind the UE.
@@ -203,6 +210,15 @@ static_assert(sizeof(struct part_route) == 24, "part_route");
 struct part_routes {
 	uint64_t n;
 	struct part_route route[];
+};
+
+// Of an Ethernet part: the filters of its PDRs, and the SDF filters in them.
+struct part_ethernet {
+	uint32_t n;
+	uint32_t
+		inactivity_s; // the shortest Ethernet Inactivity Timer of the session's URRs, 0: as configured
+	uint32_t sdf, sdf6; // offsets in the part
+	struct upf_ethernet_filter filter[];
 };
 
 static inline const void *
@@ -236,6 +252,13 @@ static inline const struct part_applications *
 part_applications(const struct part *part)
 {
 	return part_at(part, part_more(part)->applications);
+}
+
+// Of an Ethernet part.
+static inline const struct part_ethernet *
+part_ethernet(const struct part *part)
+{
+	return part_at(part, part_more(part)->ethernet);
 }
 
 // Of PART_TABLE: what is read of most tables, without a look at the part beyond its head.
@@ -339,7 +362,8 @@ struct session_table {
 	uint64_t route4_lens, route6_lens; // bit n - 1: there are such of n bits, found in there
 	struct bucketmap
 		nat[UPF_NETWORKS]; // blocks of NAT44, of those with session_table_add_nat()
-	struct domains *domains;   // NULL: there are none
+	struct session_members *members[UPF_NETWORKS]; // of Ethernet network instances; else NULL
+	struct domains *domains;                       // NULL: there are none
 	struct rte_rcu_qsbr *qsbr;
 	// The control thread's:
 	struct session_state *state; // [max]
@@ -357,6 +381,8 @@ int session_table_init(
 	struct session_table *table, uint32_t max, unsigned workers, unsigned networks);
 // Room for a block of NAT44 for every session of a network instance.
 int session_table_add_nat(struct session_table *table, unsigned network);
+// A list of its sessions, of an Ethernet network instance.
+int session_table_add_bridge(struct session_table *table, unsigned network);
 void session_table_free(struct session_table *table);
 
 static inline const struct part *
@@ -433,6 +459,33 @@ session_has_ue6(const struct session_table *table, enum upf_port n6, const uint8
 			    ((UINT64_C(1) << 39) - 1)) == 0))
 		return false;
 	return session_find_ue6(table, n6, key) != BUCKETMAP_NONE;
+}
+
+// The sessions of an Ethernet network instance. A reader may meet one that has just gone, or miss one; in the instant of a
+// change one may stand in two places, of which session_is_member_at() says one.
+struct session_members {
+	uint32_t n;
+	uint32_t *at;    // [max] sessions
+	uint32_t *place; // [max] by session: where it stands
+};
+
+static inline const uint32_t *
+session_members(const struct session_table *table, enum upf_port n6, uint32_t *n)
+{
+	const struct session_members *members = table->members[n6 - UPF_PORT_N6];
+
+	// Acquire: pairs with the release in session_publish(): so many have been written.
+	*n = __atomic_load_n(&members->n, __ATOMIC_ACQUIRE);
+	return members->at;
+}
+
+static inline bool
+session_is_member_at(
+	const struct session_table *table, enum upf_port n6, uint32_t session, uint32_t at)
+{
+	// Relaxed: see above.
+	return __atomic_load_n(
+		       &table->members[n6 - UPF_PORT_N6]->place[session], __ATOMIC_RELAXED) == at;
 }
 
 // ---- the single writer -----------------------------------------------------------------------

@@ -247,6 +247,8 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 	for (unsigned i = 0; i < config->networks; i++) {
 		if (config->interface[config_port_of(i)].nat.ports != 0)
 			assert_int_equal(session_table_add_nat(&rig->sessions, i), 0);
+		if (config->interface[config_port_of(i)].ethernet)
+			assert_int_equal(session_table_add_bridge(&rig->sessions, i), 0);
 	}
 	assert_int_equal(shm_init(&rig->shm, &rig->config, rte_get_tsc_hz()), 0);
 	for (unsigned i = 0; i < workers; i++)

@@ -60,6 +60,8 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 		.n_bar = (uint16_t)s->n_bar,
 		.n_route = (uint16_t)s->n_route,
 		.n_application = (uint16_t)s->n_application,
+		.n_ethernet = (uint16_t)s->n_ethernet,
+		.flags = s->flags,
 		.group = s->group,
 		.network = s->network,
 		.nat_addr_be = rte_cpu_to_be_32(s->nat_addr),
@@ -76,6 +78,7 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 	append(t, s->sdf, s->n_sdf * sizeof(s->sdf[0]));
 	append(t, s->sdf6, s->n_sdf6 * sizeof(s->sdf6[0]));
 	append(t, s->route, s->n_route * sizeof(s->route[0]));
+	append(t, s->ethernet, s->n_ethernet * sizeof(s->ethernet[0]));
 	append(t, s->application, s->n_application * sizeof(s->application[0]));
 	append(t, s->text, put.text_len);
 	append(t, s->blob, put.blob_len);
@@ -198,6 +201,16 @@ rules_usual(struct session_rules_builder *s, uint32_t session, uint32_t ue, uint
 	rules_ipv4(s->far[1].local_addr, RIG_N3_ADDR);
 	s->qer[0] = (struct upf_qer){.qer_id = 1, .slot = session, .qfi = 9};
 	s->urr[0] = (struct upf_urr){.urr_id = 1, .slot = session, .quota_far = UPF_NONE16};
+}
+
+void
+rules_ethernet(struct session_rules_builder *s, uint32_t session, uint16_t network, uint32_t teid)
+{
+	rules_usual(s, session, 0, teid);
+	s->flags = UPF_SESSION_ETHERNET;
+	s->network = s->far[0].network = network;
+	s->pdr[0].flags &= (uint8_t)~UPF_PDR_UE_IPV4;
+	s->pdr[1].flags &= (uint8_t)~UPF_PDR_UE_IPV4;
 }
 
 void

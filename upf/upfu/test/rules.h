@@ -28,6 +28,9 @@ struct session_rules_builder {
 	unsigned n_route;
 	uint64_t application[UPF_SESSION_APPLICATIONS + 1];
 	unsigned n_application;
+	struct upf_ethernet_filter ethernet[16];
+	unsigned n_ethernet;
+	uint16_t flags;
 	const char *blob;
 };
 
@@ -60,6 +63,9 @@ void rules_ipv4(upf_addr addr, uint32_t ipv4);
 // The usual session: UL PDR 1 (F-TEID RIG_N3_ADDR/teid, UE) → FAR 1 core; DL PDR 2 (UE) → FAR 2 to
 // the gNB with TEID teid + 0x1000; QER 1 with QFI 9 and URR 1, both in slot `session`.
 void rules_usual(struct session_rules_builder *s, uint32_t session, uint32_t ue, uint32_t teid);
+// An Ethernet PDU session of this network instance likewise: without an address, found by its F-TEID and by its bridge.
+void rules_ethernet(
+	struct session_rules_builder *s, uint32_t session, uint16_t network, uint32_t teid);
 // Installs it, which must work.
 void rules_install(struct rig *rig, const struct session_rules_builder *s);
 // One worker with one usual session, RIG_UE's, that does not know its neighbours' MAC addresses yet.

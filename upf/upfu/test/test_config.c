@@ -605,10 +605,63 @@ takes_nat44_of_a_network_instance(void **state)
 	assert_false(config_nat_owns(&n6[2].nat, 0));
 }
 
+// A bridge: without a place in the IP world, and with bounds of its own.
+static void
+takes_ethernet_network_instances(void **state)
+{
+	struct config c;
+	char error[512];
+
+	(void)state;
+	if (read_text(
+		    "memory: 64\ninterfaces:\n"
+		    "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+		    "  n6:\n"
+		    "    - {device: n6, address: 172.30.6.2/24}\n"
+		    "    - {device: lan, network_instance: lan, ethernet: {}}\n"
+		    "    - {network_instance: plant, vlan: 7, mtu: 9000, ethernet: {stations: 100, "
+		    "stations_per_session: 3, ageing_s: 60, copies: 5}}\n",
+		    &c, error, sizeof(error)) < 0)
+		fail_msg("%s", error);
+	assert_false(c.interface[UPF_PORT_N6].ethernet);
+	assert_true(c.interface[config_port_of(1)].ethernet);
+	assert_int_equal(c.interface[config_port_of(1)].bridge.stations, 8192);
+	assert_int_equal(c.interface[config_port_of(1)].bridge.copies, 256);
+	assert_int_equal(c.interface[config_port_of(2)].bridge.stations, 100);
+	assert_int_equal(c.interface[config_port_of(2)].bridge.stations_per_session, 3);
+	assert_int_equal(c.interface[config_port_of(2)].bridge.ageing_s, 60);
+	assert_int_equal(c.interface[config_port_of(2)].bridge.copies, 5);
+	assert_int_equal(c.interface[config_port_of(2)].device_of, config_port_of(1));
+}
+
+static void
+refuses_addresses_of_a_bridge(void **state)
+{
+	static const char *const extra[] = {"address: 172.30.6.2/24", "address6: fd00:6::2/64",
+		"gateway: 172.30.6.1", "gateway6: fe80::1", "dscp: 46",
+		"nat44: {addresses: [203.0.113.0/28]}"};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(extra) / sizeof(extra[0]); i++) {
+		char text[512], error[512];
+		struct config c;
+
+		snprintf(text, sizeof(text),
+			"memory: 64\ninterfaces:\n"
+			"  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+			"  n6: {device: n6, ethernet: {}, %s}\n",
+			extra[i]);
+		assert_int_equal(read_text(text, &c, error, sizeof(error)), -1);
+		assert_non_null(strstr(error, "an Ethernet network instance has no address"));
+	}
+}
+
 int
 test_config(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_ethernet_network_instances),
+		cmocka_unit_test(refuses_addresses_of_a_bridge),
 		cmocka_unit_test(takes_a_whole_file),
 		cmocka_unit_test(bounds_buffers_in_octets),
 		cmocka_unit_test(workers_share_the_packet_buffers),

@@ -44,5 +44,6 @@ main(void)
 	failed += test_device();
 	failed += test_duplicate();
 	failed += test_eal();
+	failed += test_ethernet();
 	return failed != 0;
 }

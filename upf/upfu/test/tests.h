@@ -12,6 +12,7 @@ int test_device(void);
 int test_drops(void);
 int test_duplicate(void);
 int test_eal(void);
+int test_ethernet(void);
 int test_forward(void);
 int test_fragments(void);
 int test_framed(void);

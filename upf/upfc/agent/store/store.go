@@ -116,6 +116,16 @@ func (st *Store[S]) Begin(shm *dataplane.Shm, bootID uint64) {
 	}
 }
 
+// GenerationOf is the upper half of the UP SEID of the session that has an index, 0: there is none.
+func (st *Store[S]) GenerationOf(index uint32) uint32 {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if int(index) >= len(st.entries) {
+		return 0
+	}
+	return st.entries[index].generation
+}
+
 // LifeOf is the life of upf-u to whose memory a session's meters are attached.
 func (st *Store[S]) LifeOf(index uint32) uint8 {
 	st.mu.Lock()

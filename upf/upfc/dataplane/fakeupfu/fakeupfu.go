@@ -36,10 +36,12 @@ type Session struct {
 	SDF6s  []abi.Sdf6
 	Routes []abi.Route
 	// Applications are the numbers of those that are known by domain names.
-	Applications []uint64
-	Text         string
-	Blob         []byte
-	Group        uint16 // by which its drops are counted
+	Applications    []uint64
+	EthernetFilters []abi.EthernetFilter
+	Ethernet        bool
+	Text            string
+	Blob            []byte
+	Group           uint16 // by which its drops are counted
 	// Network of N6 in which the UE's addresses are.
 	Network uint16
 	NAT     nat.Block // of NAT44; invalid: none
@@ -49,6 +51,8 @@ type Session struct {
 type Network struct {
 	Name string
 	NAT  nat.Config // without ports: it has no NAT44
+	// Ethernet: it is a bridge.
+	Ethernet bool
 }
 
 // UPFU is one life of the stand-in.
@@ -313,6 +317,9 @@ func (u *UPFU) handle(c line, b []byte) error {
 		for i, of := range u.networks {
 			n := &h.Network[i]
 			copy(n.Name[:], of.Name)
+			if of.Ethernet {
+				n.Ethernet = 1
+			}
 			n.NatPorts, n.NatPrefixes = of.NAT.Ports, uint32(len(of.NAT.Prefixes))
 			for j, p := range of.NAT.Prefixes {
 				n.NatPrefix[j] = abi.NatPrefix{AddrBe: abi.AddrBe(p.Addr()), Len: uint8(p.Bits())}
@@ -695,6 +702,8 @@ func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	s.SDFs, b, ok = array[abi.Sdf](b, h.NSdf, ok)
 	s.SDF6s, b, ok = array[abi.Sdf6](b, h.NSdf6, ok)
 	s.Routes, b, ok = array[abi.Route](b, h.NRoute, ok)
+	s.EthernetFilters, b, ok = array[abi.EthernetFilter](b, h.NEthernet, ok)
+	s.Ethernet = h.Flags&abi.SessionEthernet != 0
 	s.Applications, b, ok = array[uint64](b, h.NApplication, ok)
 	if !ok || len(b) < int(h.TextLen)+int(h.BlobLen) || len(b) > int(h.TextLen)+int(h.BlobLen)+7 {
 		return 0, s, syscall.EBADMSG
@@ -702,7 +711,11 @@ func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	s.Text, b = string(b[:h.TextLen]), b[h.TextLen:]
 	s.Blob = slices.Clone(b[:h.BlobLen])
 	for _, p := range s.PDRs {
-		if int(p.Far) >= len(s.FARs) || int(p.SdfFirst)+int(p.SdfCount) > len(s.SDFs) || int(p.Sdf6First)+int(p.Sdf6Count) > len(s.SDF6s) || p.NQer > abi.PdrQers || p.NUrr > abi.PdrUrrs ||
+		filters := len(s.SDFs)
+		if p.Flags&abi.PdrEthernet != 0 {
+			filters = len(s.EthernetFilters)
+		}
+		if int(p.Far) >= len(s.FARs) || int(p.SdfFirst)+int(p.SdfCount) > filters || int(p.Sdf6First)+int(p.Sdf6Count) > len(s.SDF6s) || p.NQer > abi.PdrQers || p.NUrr > abi.PdrUrrs ||
 			int(p.Application) > len(s.Applications) || p.Application != 0 && p.Flags&abi.PdrSdf == 0 {
 			return 0, s, syscall.EINVAL
 		}
@@ -1014,6 +1027,11 @@ func (u *UPFU) Dropped() []uint32 {
 // DownlinkData reports the first packet for a FAR with NOCP.
 func (u *UPFU) DownlinkData(session uint32, pdr uint16, qfi uint8) error {
 	return event(u, abi.EvDlData{Rec: abi.Record{Type: abi.RecEvDlData, Length: 16}, Session: session, PdrId: pdr, Qfi: qfi})
+}
+
+// Station reports that a MAC address came to an Ethernet PDU session, or left it.
+func (u *UPFU) Station(session uint32, mac [6]byte, flags uint16) error {
+	return event(u, abi.EvMac{Rec: abi.Record{Type: abi.RecEvMac, Length: 24}, Session: session, Mac: mac, Flags: flags})
 }
 
 // ErrorIndication reports that a peer has no such tunnel.

@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"slices"
+	"sync"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+// Stations: MAC addresses behind an Ethernet PDU session (TS 29.244 5.13.5). upf-u says when its bridge has learned one, and when
+// it has gone, and says all that there are to a upf-c that is new. A session knows its own, so that nobody is told the same
+// twice; they are stored with it, and reported to its URRs with MACAR.
+//
+// What upf-u says waits here in order until the session is looked at. It is forgotten when the session has ended, or when
+// upf-c ends before the report is stored: the next upf-c hears of what is there then, but not of what came and went.
+
+// stations are events that wait, by session.
+type stations struct {
+	mu   sync.Mutex
+	wait map[uint32][]stationEvent
+}
+
+type stationEvent struct {
+	rules.Station
+	generation uint32 // of the session
+	gone       bool
+}
+
+// stationsMax is how many stations a session remembers: as many as upf-u may be configured to learn of one.
+const stationsMax = 65535
+
+// Station: one came to a session, or left it.
+func (e *events) Station(ev abi.EvMac) {
+	a := (*Agent)(e)
+	generation := a.store.GenerationOf(ev.Session)
+	if generation == 0 {
+		return
+	}
+	s := stationEvent{generation: generation, gone: ev.Flags&abi.MacGone != 0, Station: rules.Station{
+		MAC: ev.Mac, HasCTag: ev.Flags&abi.MacCTag != 0, HasSTag: ev.Flags&abi.MacSTag != 0, CVID: ev.CVid, SVID: ev.SVid,
+	}}
+	a.stations.mu.Lock()
+	if a.stations.wait == nil {
+		a.stations.wait = map[uint32][]stationEvent{}
+	}
+	a.stations.wait[ev.Session] = append(a.stations.wait[ev.Session], s)
+	a.stations.mu.Unlock()
+	a.measurers.add(job{index: ev.Session, stations: true}, false)
+}
+
+func (t *stations) take(index uint32) []stationEvent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := t.wait[index]
+	delete(t.wait, index)
+	return list
+}
+
+// takeStations makes what upf-u said of a session's stations part of the session, and reports it.
+func (a *Agent) takeStations(index uint32) {
+	if !a.isServing() {
+		return
+	}
+	s := a.lock(index)
+	if s == nil {
+		a.stations.take(index)
+		return
+	}
+	defer s.unlock()
+	if len(s.Outbox) >= outboxMax { // the CP function is behind
+		a.world.Go(func() {
+			if !a.world.Wait(retryAfter, a.stopping.Done()) {
+				return
+			}
+			a.measurers.add(job{index: index, stations: true}, false)
+		})
+		return
+	}
+	list := slices.DeleteFunc(a.stations.take(index), func(e stationEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
+	now, detected, removed := changeStations(s.Stations, list)
+	if len(detected)+len(removed) == 0 {
+		return
+	}
+	acct := s.account()
+	reports := acct.Stations(detected, removed)
+	next := s.Session
+	next.Meters, next.Stations = acct.Meters, now
+	next.Outbox = append(slices.Clone(s.Outbox), reports...)
+	a.put(s, &next)
+	a.countReports(reports)
+	a.deliver(s)
+	a.schedule(s)
+}
+
+// changeStations is what a session's stations become, and what of that is new. One that came and went meanwhile is neither.
+func changeStations(before []rules.Station, list []stationEvent) (now, detected, removed []rules.Station) {
+	now = slices.Clone(before)
+	for _, e := range list {
+		at := slices.Index(now, e.Station)
+		switch {
+		case e.gone && at >= 0:
+			now = slices.Delete(now, at, at+1)
+		case !e.gone && at < 0 && len(now) < stationsMax:
+			now = append(now, e.Station)
+		}
+	}
+	for _, s := range now {
+		if !slices.Contains(before, s) {
+			detected = append(detected, s)
+		}
+	}
+	for _, s := range before {
+		if !slices.Contains(now, s) {
+			removed = append(removed, s)
+		}
+	}
+	return now, detected, removed
+}
