@@ -163,6 +163,9 @@ func networksOf(upf *api.UPFInstance, n6 upfuInterface, unit int) []upfuInterfac
 				in = interfaceOf(upf, networkInterface(i))
 			}
 			in.NetworkInstance, in.NAT44 = string(n.Name), natOf(upf, n.NAT44, unit)
+			if n.Type == api.NetworkInstanceEthernet {
+				in.Ethernet = &struct{}{}
+			}
 			for _, a := range UnitNetworkAddresses(n, unit) {
 				if isIPv6(a) {
 					in.Address6 = a

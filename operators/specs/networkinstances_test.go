@@ -323,3 +323,42 @@ func TestNetworkInstancesAreAnUpdate(t *testing.T) {
 		}
 	}
 }
+
+// A bridge has nothing of IP, and as many units as there are.
+func TestBridgesOfN6(t *testing.T) {
+	upf := makeUnits(2, "172.30.6.16/28")
+	upf.Spec.NetworkInstances = []api.NetworkInstance{
+		{Name: "plant", Type: api.NetworkInstanceEthernet, Attachment: &api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "c5g-plant"}},
+		{Name: "office", Type: api.NetworkInstanceEthernet, VLAN: ptr.To[int32](200)},
+	}
+	if problem := NetworksProblem(upf); problem != nil {
+		t.Errorf("refused: %s", problem.Message)
+	}
+	if n, problem := UnitLimit(upf); n != 2 || problem != "" {
+		t.Errorf("%d units (%s), want 2", n, problem)
+	}
+	var wanted any
+	if err := yaml.Unmarshal([]byte(`
+- {network_instance: office, vlan: 200, mtu: 1500, ethernet: {}}
+- {network_instance: plant, driver: af_packet, device: n6-1, mtu: 1500, ethernet: {}}
+`), &wanted); err != nil {
+		t.Fatal(err)
+	}
+	for unit := range 2 {
+		written, err := yaml.Marshal(upfuConfigOf(upf, unit).Interfaces)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := yaml.Unmarshal(written, &got); err != nil {
+			t.Fatal(err)
+		}
+		n6, _ := got["n6"].([]any)
+		if diff := cmp.Diff(wanted, any(n6[1:])); diff != "" {
+			t.Errorf("unit %d (-want +got):\n%s", unit, diff)
+		}
+		if networks := UnitNetworks(upf, unit); len(networks) != 2 || networks[0].Addresses == nil || len(networks[0].Addresses) != 0 {
+			t.Errorf("unit %d is in %+v, want two networks with an empty list of addresses", unit, networks)
+		}
+	}
+}

@@ -34,19 +34,20 @@ type upfuConfig struct {
 }
 
 type upfuInterface struct {
-	NetworkInstance string   `json:"network_instance,omitempty"`
-	Driver          string   `json:"driver,omitempty"`
-	Device          string   `json:"device,omitempty"`
-	Resource        string   `json:"resource,omitempty"`
-	Addresses       string   `json:"addresses,omitempty"`
-	Address         string   `json:"address,omitempty"`
-	Address6        string   `json:"address6,omitempty"`
-	PrefixLength    int      `json:"prefix_length,omitempty"`
-	Gateway         routers  `json:"gateway,omitempty"`
-	Gateway6        routers  `json:"gateway6,omitempty"`
-	MTU             int32    `json:"mtu"`
-	VLAN            int32    `json:"vlan,omitempty"`
-	NAT44           *upfuNAT `json:"nat44,omitempty"`
+	NetworkInstance string    `json:"network_instance,omitempty"`
+	Driver          string    `json:"driver,omitempty"`
+	Device          string    `json:"device,omitempty"`
+	Resource        string    `json:"resource,omitempty"`
+	Addresses       string    `json:"addresses,omitempty"`
+	Address         string    `json:"address,omitempty"`
+	Address6        string    `json:"address6,omitempty"`
+	PrefixLength    int       `json:"prefix_length,omitempty"`
+	Gateway         routers   `json:"gateway,omitempty"`
+	Gateway6        routers   `json:"gateway6,omitempty"`
+	MTU             int32     `json:"mtu"`
+	VLAN            int32     `json:"vlan,omitempty"`
+	NAT44           *upfuNAT  `json:"nat44,omitempty"`
+	Ethernet        *struct{} `json:"ethernet,omitempty"` // a bridge with the bounds that upf-u has of itself
 }
 
 // routers are gateways of one IP version. One is written as it always was, so that no unit restarts for it.

@@ -550,15 +550,33 @@ type NAT44Timeouts struct {
 	ICMP metav1.Duration `json:"icmp,omitempty"`
 }
 
+// NetworkInstanceType says of which type the PDU sessions of a network instance are.
+// +kubebuilder:validation:Enum=IP;Ethernet
+type NetworkInstanceType string
+
+// Values of NetworkInstanceType.
+const (
+	// NetworkInstanceIP forwards packets of IPv4 and IPv6.
+	NetworkInstanceIP NetworkInstanceType = "IP"
+	// NetworkInstanceEthernet bridges Ethernet frames.
+	NetworkInstanceEthernet NetworkInstanceType = "Ethernet"
+)
+
 // NetworkInstance is one network of N6 beside n6: an interface of its own, or a VLAN of n6's.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.attachment) || has(self.vlan)",messageExpression="'networkInstances[' + self.name + '] has neither attachment nor vlan: write the vlan that tells its frames on the interface of n6, or the attachment of an interface of its own'"
-// +kubebuilder:validation:XValidation:rule="!has(self.gateways) || self.gateways.all(g, !isIP(g) || self.addresses.exists(a, !isCIDR(a) || cidr(a).containsIP(g) || (cidr(a).ip().family() == 6 && ip(g).family() == 6 && ip(g).isLinkLocalUnicast())))",messageExpression="'networkInstances[' + self.name + '].gateways has one that is in no subnet of addresses: write the addresses of the routers there'"
-// +kubebuilder:validation:XValidation:rule="!has(self.gateways) || self.gateways.all(g, !isIP(g) || !self.addresses.exists(a, isCIDR(a) && cidr(a).ip() == ip(g)))",messageExpression="'networkInstances[' + self.name + '].gateways has an address of the UPF itself: write that of the router'"
-// +kubebuilder:validation:XValidation:rule="!has(self.nat44) || self.addresses.exists(a, !isCIDR(a) || cidr(a).ip().family() == 4)",messageExpression="'networkInstances[' + self.name + '].nat44 needs an IPv4 address of the UPF: add one to addresses'"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateways) || self.gateways.all(g, !isIP(g) || !has(self.addresses) || self.addresses.exists(a, !isCIDR(a) || cidr(a).containsIP(g) || (cidr(a).ip().family() == 6 && ip(g).family() == 6 && ip(g).isLinkLocalUnicast())))",messageExpression="'networkInstances[' + self.name + '].gateways has one that is in no subnet of addresses: write the addresses of the routers there'"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateways) || self.gateways.all(g, !isIP(g) || !has(self.addresses) || !self.addresses.exists(a, isCIDR(a) && cidr(a).ip() == ip(g)))",messageExpression="'networkInstances[' + self.name + '].gateways has an address of the UPF itself: write that of the router'"
+// +kubebuilder:validation:XValidation:rule="!has(self.nat44) || !has(self.addresses) || self.addresses.exists(a, !isCIDR(a) || cidr(a).ip().family() == 4)",messageExpression="'networkInstances[' + self.name + '].nat44 needs an IPv4 address of the UPF: add one to addresses'"
+// +kubebuilder:validation:XValidation:rule="has(self.addresses) || (has(self.type) && self.type == 'Ethernet')",messageExpression="'networkInstances[' + self.name + '] has no addresses: write the UPF\\'s, for example 172.30.7.2/24, or type: Ethernet for a bridge'"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Ethernet' || !(has(self.addresses) || has(self.unitAddresses) || has(self.gateways) || has(self.routes) || has(self.nat44))",messageExpression="'networkInstances[' + self.name + '] is a bridge (type Ethernet), which has no addresses, unitAddresses, gateways, routes or nat44: leave them out'"
 type NetworkInstance struct {
 	// name of the network instance (TS 29.244 8.2.4), as data networks of Slices name it: that of a DNN, or any other.
 	Name DNN `json:"name"`
+	// type of its PDU sessions. Ethernet makes it a bridge (TS 23.501 5.6.10.2), which has no addresses and forwards the frames of Ethernet PDU sessions
+	// as they are; ueToUE says whether they reach each other. When left out: IP.
+	// +optional
+	Type NetworkInstanceType `json:"type,omitempty"`
 	// attachment of an interface of its own. When left out: the interface of n6, with vlan.
 	// +optional
 	Attachment *AttachmentSpec `json:"attachment,omitempty"`
@@ -567,12 +585,14 @@ type NetworkInstance struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4094
 	VLAN *int32 `json:"vlan,omitempty"`
-	// addresses of the UPF, of unit 0 where there are several, with the prefix length of the subnet: one of each IP version at most.
+	// addresses of the UPF, of unit 0 where there are several, with the prefix length of the subnet: one of each IP version at most. Needed but with
+	// type Ethernet.
+	// +optional
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:XValidation:rule="self.size() < 2 || !isCIDR(self[0]) || !isCIDR(self[1]) || cidr(self[0]).ip().family() != cidr(self[1]).ip().family()",message="addresses has two of one IP version: write one of each at most"
 	// +listType=atomic
-	Addresses []InterfaceAddress `json:"addresses"`
+	Addresses []InterfaceAddress `json:"addresses,omitempty"`
 	// unitAddresses are the parts of the subnets that units beyond the first take their addresses from: one for each of addresses.
 	// +optional
 	// +kubebuilder:validation:MaxItems=2
