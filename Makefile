@@ -178,12 +178,20 @@ e2e-onprem:
 		$(GO) test $(OF_STORIES) -count=1 -timeout 60m -run '$(STORIES)' ./e2e/onprem/... || status=$$?; \
 	[ -n "$(KEEP)" ] || { hack/onprem/onprem.sh down; hack/cluster.sh down; }; exit $$status
 
-# The Debian package of the UPF: by lintian and systemd-analyze, installed on a bare Debian 12, and there as its units say, with an SMF at the other end of
-# a WireGuard tunnel between two network namespaces. Needs root; no cluster.
+# A site without a core. The Debian package of the UPF: by lintian and systemd-analyze, installed on a bare Debian 12, and there as its units say, with an SMF at
+# the other end of a WireGuard tunnel between two network namespaces. Then two embedded clusters (hack/sites.sh), a centre with the core and an edge with
+# its operator and UPF: a UE at the edge, whose packets leave there, while things die. Needs root. STORIES= takes those that match; KEEP=1 leaves the clusters up.
 e2e-edge:
 	@hack/install-tools.sh edge
 	@$(MAKE) --no-print-directory package >/dev/null
 	@CORE5G_E2E_EDGE=1 $(GO) test $(OF_STORIES) -count=1 -timeout 20m $(if $(STORIES),-run '$(STORIES)') ./e2e/edge/
+ifneq ($(if $(STORIES),$(findstring Sites,$(STORIES)),Sites),)
+	@hack/install-tools.sh cluster upf database session-store
+	@$(MAKE) --no-print-directory cluster-tools nf bin images CORE5G_CLUSTER=embedded WITHOUT="amf smf control-plane"
+	@hack/sites.sh down
+	@status=0; hack/sites.sh up && CORE5G_E2E_EDGE=1 CORE5G_E2E_SITES=1 $(GO) test $(OF_STORIES) -count=1 -timeout 30m -run 'TestSites$$' ./e2e/edge/ || status=$$?; \
+	[ -n "$(KEEP)" ] || hack/sites.sh down; exit $$status
+endif
 
 # ---- the UPF -----------------------------------------------------------------------------------
 

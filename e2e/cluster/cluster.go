@@ -36,12 +36,21 @@ type Cluster struct {
 // Open finds the repository's root and its tools, and asks hack/cluster.sh for the kubeconfig.
 // KUBECONFIG alone is not followed: it may name a cluster that is nobody's to try things on.
 // CORE5G_CLUSTER=existing says that it is meant.
-func Open(ctx context.Context) (*Cluster, error) {
+func Open(ctx context.Context) (*Cluster, error) { return open(ctx, os.Environ()) }
+
+// OpenNamed opens one of several embedded clusters of this machine (CORE5G_INSTANCE in hack/README.md).
+func OpenNamed(ctx context.Context, instance string) (*Cluster, error) {
+	return open(ctx, append(os.Environ(), "CORE5G_CLUSTER=embedded", "CORE5G_INSTANCE="+instance))
+}
+
+func open(ctx context.Context, environment []string) (*Cluster, error) {
 	root, err := repository.Root()
 	if err != nil {
 		return nil, err
 	}
-	out, err := exec.CommandContext(ctx, filepath.Join(root, "hack/cluster.sh"), "kubeconfig").Output()
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack/cluster.sh"), "kubeconfig")
+	cmd.Env = environment
+	out, err := cmd.Output()
 	if err != nil {
 		said := err.Error()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

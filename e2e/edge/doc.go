@@ -1,6 +1,6 @@
-// Package edge holds the stories of docs/upf/external.md that an edge site without Kubernetes lives by: the Debian package core5g-upf, installed on a
+// Package edge holds the stories of docs/upf/external.md. An edge site without Kubernetes lives by those of the Debian package core5g-upf: installed on a
 // bare Debian 12 beside this machine, its two programs run as their units say, and N4 through a WireGuard tunnel to an SMF in
-// another network namespace, with somebody who listens on the link between.
+// another network namespace, with somebody who listens on the link between. TestSites has an edge that is a cluster, and a centre that is another one.
 //
 //	make e2e-edge
 //

@@ -31,12 +31,24 @@ type tunnel struct {
 
 var block = regexp.MustCompile("(?s)```ini\n(.*?)```")
 
-func (s *site) tunnel() *tunnel {
-	s.t.Helper()
-	blocks := block.FindAllStringSubmatch(read(s.t, repository.Path(s.t, "docs/upf/external.md")), -1)
-	if len(blocks) != 2 {
-		s.t.Fatalf("docs/upf/external.md has %d files of WireGuard, want the centre's and the edge's", len(blocks))
+// wireguard is what docs/upf/external.md says in files of WireGuard: the centre's, the edge's, and what either has more where it is a node of pods.
+func wireguard(t *testing.T) (out []string) {
+	t.Helper()
+	for _, b := range block.FindAllStringSubmatch(read(t, repository.Path(t, "docs/upf/external.md")), -1) {
+		out = append(out, b[1])
 	}
+	if len(out) != 3 {
+		t.Fatalf("docs/upf/external.md has %d files of WireGuard, want the centre's, the edge's, and what a node of pods has more", len(out))
+	}
+	return out
+}
+
+func (s *site) tunnel() *tunnel { return s.tunnelWith("", "") }
+
+// tunnelWith has lines more for the interface at both ends, and further addresses of the centre's.
+func (s *site) tunnelWith(lines, further string) *tunnel {
+	s.t.Helper()
+	blocks := wireguard(s.t)
 	keys := map[string]string{}
 	for _, end := range []string{"centre", "edge"} {
 		private := strings.TrimSpace(run(s.t, "wg", "genkey"))
@@ -50,7 +62,10 @@ func (s *site) tunnel() *tunnel {
 	}
 	w := &tunnel{s: s, files: map[string]string{}}
 	for i, ns := range []string{s.centre, s.edge} {
-		text := blocks[i][1]
+		text := strings.Replace(blocks[i], "\n\n[Peer]", "\n"+lines+"\n[Peer]", 1)
+		if further != "" && ns == s.edge {
+			text = strings.Replace(text, "AllowedIPs = "+centreTunnel+"/32", "AllowedIPs = "+centreTunnel+"/32, "+further, 1)
+		}
 		for placeholder, key := range keys {
 			text = strings.ReplaceAll(text, placeholder, key)
 		}
@@ -141,16 +156,65 @@ func (w *tap) count() (encrypted int, clear []string) {
 				encrypted++
 			}
 			if udp.SrcPort == 8805 || udp.DstPort == 8805 {
-				clear = append(clear, p.String())
+				clear = append(clear, brief(p))
 				continue
 			}
 		}
 		// As in a Node ID, whose labels have their length before them (TS 29.244 8.2.38).
 		if strings.Contains(string(frame), "\x03upf\x04edge\x07example\x03org") {
-			clear = append(clear, p.String())
+			clear = append(clear, brief(p))
 		}
 	}
 	return encrypted, clear
+}
+
+// speak sends a datagram from a namespace.
+func (s *site) speak(ns, to string) {
+	s.t.Helper()
+	s.within(ns, func() {
+		conn, err := net.Dial("udp4", to)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte("anything")); err != nil {
+			s.t.Fatal(err)
+		}
+	})
+}
+
+// brief is a packet in a line: from where to where, and what.
+func brief(p gopacket.Packet) string {
+	out := fmt.Sprint(p.NetworkLayer().NetworkFlow())
+	if transport := p.TransportLayer(); transport != nil {
+		out += fmt.Sprintf(" %s %s", transport.LayerType(), transport.TransportFlow())
+	}
+	if payload := p.ApplicationLayer(); payload != nil {
+		out += fmt.Sprintf(" % x", payload.Payload()[:min(16, len(payload.Payload()))])
+	}
+	return out
+}
+
+// tunnelled reports whether a packet of IP is the tunnel's, or what a router or a site says of one of those.
+func tunnelled(p gopacket.Packet) bool {
+	if icmp, _ := p.Layer(layers.LayerTypeICMPv4).(*layers.ICMPv4); icmp != nil && icmp.TypeCode.Type() == layers.ICMPv4TypeDestinationUnreachable {
+		p = gopacket.NewPacket(icmp.Payload, layers.LayerTypeIPv4, gopacket.NoCopy)
+	}
+	udp, _ := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
+	return udp != nil && (udp.SrcPort == 51820 || udp.DstPort == 51820)
+}
+
+// strangers are packets of IP that are not the tunnel's. ARP, and what IPv6 does by itself, are none: nothing here has an address of it.
+func (w *tap) strangers() (out []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, frame := range w.frames {
+		p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.NoCopy)
+		if p.Layer(layers.LayerTypeIPv4) != nil && !tunnelled(p) {
+			out = append(out, brief(p))
+		}
+	}
+	return out
 }
 
 func TestSite(t *testing.T) {
@@ -244,16 +308,7 @@ func TestSite(t *testing.T) {
 	})
 
 	t.Run("what is sent in clear text would have been heard", func(t *testing.T) {
-		s.within(s.edge, func() {
-			conn, err := net.Dial("udp4", centreWAN+":8805")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			if _, err := conn.Write([]byte("anything")); err != nil {
-				t.Fatal(err)
-			}
-		})
+		s.speak(s.edge, centreWAN+":8805")
 		await(t, "a datagram to PFCP's port on the link", func() string {
 			if _, clear := heard.count(); len(clear) == 0 {
 				return "nothing"
