@@ -263,6 +263,22 @@ func TestOneSessionInFull(t *testing.T) {
 	}
 }
 
+// Of a session of type Ethernet there is what its unit has said of the devices behind the UE.
+func TestDevicesBehindAUE(t *testing.T) {
+	r := newRig(t)
+	s := session(1, 1, "lan", "10.96.0.10")
+	s.Type, s.IPv4 = n1.Ethernet, netip.Addr{}
+	s.Ethernet = &record.Ethernet{MACs: record.MACs{{2, 0, 0, 0, 0, 1}}, More: true}
+	r.keep(s)
+	got, err := r.One(t.Context(), s.SUPI, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Type != "Ethernet" || len(got.Addresses) > 0 || !slices.Equal(got.MACs, []string{"02:00:00:00:00:01"}) || !got.MoreMACs {
+		t.Errorf("%+v", got.Session)
+	}
+}
+
 // A network specific identifier may have a / (TS 23.003 28.7.2).
 func TestAUEWhoseNameAPathEscapes(t *testing.T) {
 	const supi = "nai-a/7%2F?@example.com"
