@@ -705,6 +705,27 @@ func TestEviction(t *testing.T) {
 	wants(t, n, "reply to 2: Placed")
 }
 
+// What leaves memory and comes again is not taken up as a holder before would have left it: a gNB that does not answer is told once to let go of a connection
+// that its UE has left, and then no more.
+func TestEvictionIsNoTakeover(t *testing.T) {
+	n, h := registered(t)
+	h.runner.cache.most = 1
+	n.phone.keeps = true
+	n.phone.serve()
+	n.settle()
+	if rec := n.kept(); len(rec.Left) != 1 {
+		t.Fatalf("the record is %+v", rec)
+	}
+	for range 30 {
+		h.runner.Deliver("imsi-208930000000002", procedure.Locate{From: 1})
+		n.pass(time.Second)
+	}
+	told := slices.DeleteFunc(slices.Clone(n.phone.log), func(s string) bool { return s != "UEContextReleaseCommand" })
+	if rec := n.kept(); len(told) != 1 || len(rec.Left) > 0 || h.runner.Counts().Evicted == 0 {
+		t.Errorf("it is told %d times; left is %+v; counts are %+v", len(told), rec.Left, h.runner.Counts())
+	}
+}
+
 // 5G-TMSIs come once each, in no order.
 func TestPermutation(t *testing.T) {
 	p, err := newPermutation(make([]byte, permutationKey))

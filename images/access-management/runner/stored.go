@@ -211,6 +211,13 @@ func (r *Runner) revision() sessionstore.Revision {
 	return sessionstore.Revision{Writer: r.writer, Count: r.writes}
 }
 
+// unowned is the revision of a record of which nobody does what it says: who reads it next takes it up, be that who has written it.
+func (r *Runner) unowned() sessionstore.Revision {
+	is := r.revision()
+	is.Writer = ^is.Writer
+	return is
+}
+
 // commit until it is known what became of it: then is called with nil, or an error for good, by who holds the shard.
 func (r *Runner) commit(c sessionstore.Change, pause time.Duration, then func(error)) {
 	lease := r.lease

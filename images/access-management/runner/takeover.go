@@ -273,7 +273,7 @@ func (r *Runner) give(u *ue, done func(capability []byte, err error)) {
 		return
 	}
 	c := sessionstore.Change{
-		Key: u.key, Was: u.stored.revision, Is: r.revision(), Value: r.sealer.Seal(u.key, octets), CloseIntent: true, Due: map[string]time.Time{},
+		Key: u.key, Was: u.stored.revision, Is: r.unowned(), Value: r.sealer.Seal(u.key, octets), CloseIntent: true, Due: map[string]time.Time{},
 	}
 	for _, name := range procedure.DueNames {
 		c.Due[name] = time.Time{}

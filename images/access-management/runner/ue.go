@@ -175,7 +175,7 @@ func (r *Runner) postpone(u *ue, found sessionstore.Record) {
 	if len(u.due) == 0 {
 		return
 	}
-	c := sessionstore.Change{Key: u.key, Was: found.Revision, Is: r.revision(), Value: found.Value, Due: map[string]time.Time{}}
+	c := sessionstore.Change{Key: u.key, Was: found.Revision, Is: r.unowned(), Value: found.Value, Due: map[string]time.Time{}}
 	for name := range u.due {
 		c.Due[name] = r.w.Now().Add(unreadFor)
 	}
@@ -260,7 +260,8 @@ func (r *Runner) open(u *ue, found sessionstore.Record) error {
 	return nil
 }
 
-// takeUp a UE that was read: what its holder did not finish is gone on with, and of associations that are gone it hears first; but before anything else that the
+// takeUp a UE that was read: what the holder before did not finish is gone on with, while what this one has written, and let go of for want of room, has its times.
+// Of associations that are gone it hears first; but before anything else that the
 // store has lost writes: a gNB that is back already would be told something under a COUNT that was used.
 func (r *Runner) takeUp(u *ue) {
 	u.opened = false
@@ -268,7 +269,7 @@ func (r *Runner) takeUp(u *ue) {
 	switch again := (queued{Event: procedure.Resumed{Lost: r.lost}}); {
 	case r.lost:
 		first = append([]queued{again}, first...)
-	case unfinished(u.state.Record):
+	case unfinished(u.state.Record) && u.stored.revision.Writer != r.writer:
 		first = append(first, again)
 	}
 	u.queue = append(first, u.queue...)

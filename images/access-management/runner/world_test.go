@@ -483,6 +483,7 @@ type phone struct {
 	announced       []*n2.AMFConfigurationUpdate
 	reductions      []uint8 // that it was asked for; 0: the overload is over
 	refuses         bool
+	keeps           bool // it lets go of no connection
 	full            bool // it takes nothing for the moment
 	ran             uint32
 	amf             n2.AMFUEID
@@ -598,7 +599,7 @@ func (p *phone) take(b []byte) {
 			}
 		}
 	case *n2.UEContextReleaseCommand:
-		if m.RAN != nil {
+		if m.RAN != nil && !p.keeps {
 			p.says(&n2.UEContextReleaseComplete{UE: n2.UEIDs{AMF: m.AMF, RAN: *m.RAN}})
 		}
 	}
