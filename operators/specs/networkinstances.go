@@ -45,7 +45,7 @@ func NetworkInstanceOf(dn *api.DataNetwork, upf *api.UPFInstance) (string, *Prob
 	if upf != nil {
 		for _, n := range upf.Spec.NetworkInstances {
 			if strings.EqualFold(string(n.Name), string(wanted)) {
-				return string(n.Name), nil
+				return string(n.Name), typeProblem(dn, upf, &n)
 			}
 			names = append(names, string(n.Name))
 		}
@@ -67,6 +67,19 @@ func NetworkInstanceOf(dn *api.DataNetwork, upf *api.UPFInstance) (string, *Prob
 	}
 	return "", &Problem{api.ReasonNotFound, fmt.Sprintf(
 		"UPFInstance %s has no network instance %s for DNN %s: write one of its own (%s), or add it to spec.networkInstances there", upf.Name, dn.NetworkInstance, dn.DNN, strings.Join(names, ", "))}
+}
+
+// typeProblem: sessions of a data network and its network instance are of one type.
+func typeProblem(dn *api.DataNetwork, upf *api.UPFInstance, n *api.NetworkInstance) *Problem {
+	switch ethernet := n.Type == api.NetworkInstanceEthernet; {
+	case dn.IsEthernet() && !ethernet:
+		return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+			"DNN %s is of Ethernet, and network instance %s of UPFInstance %s is for IP: write type: Ethernet there, or another one in networkInstance", dn.DNN, n.Name, upf.Name)}
+	case ethernet && !dn.IsEthernet():
+		return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+			"DNN %s is of IP, and network instance %s of UPFInstance %s is for Ethernet: write sessionTypes: [Ethernet], or another one in networkInstance", dn.DNN, n.Name, upf.Name)}
+	}
+	return nil
 }
 
 // NetworkInstanceProblem says which data network of a Slice names a network instance that one of its UPFInstances has not.

@@ -188,7 +188,8 @@ func TestNetworksProblem(t *testing.T) {
 }
 
 func TestNetworkInstanceOf(t *testing.T) {
-	elsewhere := makeExternalUPF("edge")
+	elsewhere, bridge := makeExternalUPF("edge"), makeNetworks()
+	bridge.Spec.NetworkInstances = append(bridge.Spec.NetworkInstances, api.NetworkInstance{Name: "plant", Type: api.NetworkInstanceEthernet, VLAN: ptr.To[int32](7)})
 	for name, c := range map[string]struct {
 		dn         api.DataNetwork
 		upf        *api.UPFInstance
@@ -202,7 +203,9 @@ func TestNetworkInstanceOf(t *testing.T) {
 		"where there are none":  {api.DataNetwork{DNN: "internet", NetworkInstance: "office"}, makeUPF(), "", "or leave networkInstance out, and the data network is reached through n6"},
 		"elsewhere":             {api.DataNetwork{DNN: "internet", NetworkInstance: "office"}, elsewhere, "", "write the UPF's name for the data network in spec.external.networkInstances.core there"},
 		"no UPF yet":            {api.DataNetwork{DNN: "internet", NetworkInstance: "office"}, nil, "", ""},
-		"Ethernet":              {api.DataNetwork{DNN: "lan", NetworkInstance: "factory", SessionTypes: []api.SessionType{api.SessionEthernet}}, makeNetworks(), "factory", ""},
+		"Ethernet":              {api.DataNetwork{DNN: "lan", NetworkInstance: "plant", SessionTypes: []api.SessionType{api.SessionEthernet}}, bridge, "plant", ""},
+		"Ethernet in one of IP": {api.DataNetwork{DNN: "lan", NetworkInstance: "factory", SessionTypes: []api.SessionType{api.SessionEthernet}}, makeNetworks(), "factory", "network instance factory of UPFInstance upf is for IP: write type: Ethernet there"},
+		"IP in one of Ethernet": {api.DataNetwork{DNN: "plant"}, bridge, "plant", "DNN plant is of IP, and network instance plant of UPFInstance upf is for Ethernet: write sessionTypes: [Ethernet]"},
 		"Ethernet in n6":        {api.DataNetwork{DNN: "lan", SessionTypes: []api.SessionType{api.SessionEthernet}}, makeNetworks(), "", "UPFInstance upf has no network instance lan for DNN lan, and n6 is for IP: add it to spec.networkInstances there"},
 		"Ethernet elsewhere":    {api.DataNetwork{DNN: "lan", SessionTypes: []api.SessionType{api.SessionEthernet}}, elsewhere, "", ""},
 	} {

@@ -16,8 +16,8 @@ type Live struct {
 	Sessions uint64
 	// Away: there is no association, or no answer.
 	Away bool
-	// Framed: it takes framed routes (feature FRRT), as it has said. Ethernet: it has PDU sessions of type Ethernet (feature ETHAR).
-	Framed, Ethernet bool
+	// Framed: it takes framed routes (feature FRRT), as it has said.
+	Framed bool
 	// Load is how full it has said that it is, and Reduction what share of new sessions it has asked to be left out, in percent (TS 29.244 6.2.3, 6.2.4);
 	// 0 where it has not. Reduction holds until Until, zero: until it says otherwise.
 	Load, Reduction uint8
@@ -57,8 +57,6 @@ const (
 	NoRoute
 	// NotFramed: no unit takes framed routes.
 	NotFramed
-	// NotEthernet: no unit has sessions of type Ethernet.
-	NotEthernet
 	// NotInService: all that could are draining, locked or away.
 	NotInService
 	// Full: all that could have as many sessions as they can hold.
@@ -74,7 +72,7 @@ func (r Reason) String() string {
 	return [...]string{
 		"the data network has no UPF", "no UPF serves the tracking area", "no UPF has addresses of the session's type",
 		"no UPF has a route to the static address and the framed routes", "no UPF has said that it takes framed routes (FRRT)",
-		"no UPF has said that it has PDU sessions of type Ethernet (ETHAR)", "every UPF is draining, locked or away", "every UPF is full or has refused",
+		"every UPF is draining, locked or away", "every UPF is full or has refused",
 		"every UPF with room is overloaded",
 	}[r]
 }
@@ -132,8 +130,6 @@ func (u *Serving) fits(unit *Unit, want Want, live Live, alone bool) (Reason, bo
 		return NotInService, false
 	case len(want.Routes) > 0 && !live.Framed:
 		return NotFramed, false
-	case want.Type == n1.Ethernet && !live.Ethernet:
-		return NotEthernet, false
 	case unit.Capacity != 0 && live.Sessions >= unit.Capacity || slices.Contains(want.Except, unit.NodeID):
 		return Full, false
 	case want.Lot != 0 && want.Lot <= live.Reduction:

@@ -66,9 +66,7 @@ func TestSelect(t *testing.T) {
 		"framed routes that are routed to no unit as a whole": {
 			want: Want{TAC: 2, Type: n1.IPv4, Routes: []netip.Prefix{netip.MustParsePrefix("10.47.0.0/16")}}, live: map[string]Live{"10.0.0.1": {Framed: true}, "10.0.0.2": {Framed: true}}, why: NoRoute,
 		},
-		"Ethernet, where one has it": {want: Want{TAC: 2, Type: n1.Ethernet}, live: map[string]Live{"10.0.0.1": {Ethernet: true, Sessions: 9}, "10.0.0.2": {}}, unit: "10.0.0.1"},
-		"none has Ethernet":          {want: Want{TAC: 2, Type: n1.Ethernet}, live: map[string]Live{"10.0.0.1": {}}, why: NotEthernet},
-		"none takes framed routes":   {want: Want{TAC: 2, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {}}, why: NotFramed},
+		"none takes framed routes": {want: Want{TAC: 2, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {}}, why: NotFramed},
 		"the one that takes framed routes is away": {
 			want: Want{TAC: 2, Type: n1.IPv4, Routes: routes}, live: map[string]Live{"10.0.0.1": {Away: true, Framed: true}, "10.0.0.2": {}}, why: NotInService,
 		},

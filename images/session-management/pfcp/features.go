@@ -31,13 +31,12 @@ const (
 	MTE   Feature = 21 // several Traffic Endpoints in one PDI
 	VTIME Feature = 26 // Quota Validity Time
 	NORP  Feature = 27 // Number of Reports
-	ETHAR Feature = 37 // PDU sessions of type Ethernet, whose MAC addresses are reported: table 8.2.25-1 has no other word on Ethernet
 	RESPS Feature = 45 // sessions are restored with their F-TEIDs and addresses (RESTI)
 )
 
 var featureNames = map[Feature]string{
 	BUCP: "BUCP", DDND: "DDND", DLBD: "DLBD", FTUP: "FTUP", EMPU: "EMPU", PDIU: "PDIU", UDBC: "UDBC", QUOAC: "QUOAC",
-	FRRT: "FRRT", UEIP: "UEIP", SSET: "SSET", MNOP: "MNOP", MTE: "MTE", VTIME: "VTIME", NORP: "NORP", ETHAR: "ETHAR", RESPS: "RESPS",
+	FRRT: "FRRT", UEIP: "UEIP", SSET: "SSET", MNOP: "MNOP", MTE: "MTE", VTIME: "VTIME", NORP: "NORP", RESPS: "RESPS",
 }
 
 func (f Feature) String() string {

@@ -212,10 +212,6 @@ func takeSubscription(t *turn, e Event) {
 		t.refuseFor("no UPF takes framed routes", err.Error(), request)
 		return
 	}
-	if none != nil && none.Reason == configuration.NotEthernet {
-		t.refuseFor("no UPF has Ethernet", err.Error(), request)
-		return
-	}
 	if none != nil && none.Reason == configuration.Overloaded {
 		t.leaveOut(err.Error(), request)
 		return

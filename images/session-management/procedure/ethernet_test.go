@@ -52,14 +52,7 @@ func frameRule(pti uint8, fiveQI uint8, filters ...n1.Filter) Update {
 
 // TS 23.501 5.6.10.2: as any session, without an address, and with the devices behind it.
 func TestEthernet(t *testing.T) {
-	has := func(ethernet bool) func(*teller) State {
-		return func(tr *teller) State {
-			tr.live = map[string]configuration.Live{unitID: {Ethernet: ethernet}}
-			return State{}
-		}
-	}
 	running := func(tr *teller) State {
-		has(true)(tr)
 		tr.configure(lan)
 		return tr.lead(State{}, create(request(5, 0x95)), Subscription{Types: []n1.SessionType{n1.Ethernet}}, bridged(), Transferred{Outcome: Done}, tr.readyWith(1, 2), Unit{Outcome: Done})
 	}
@@ -76,24 +69,23 @@ func TestEthernet(t *testing.T) {
 		return out
 	}
 	tell(t, "ethernet", []story{
-		{name: "with the MTU of its frames, and without DNS", from: has(true), with: lan, acts: []act{
+		{name: "with the MTU of its frames, and without DNS", with: lan, acts: []act{
 			ask(0x95, 0x7b, 0, 10, 0x80, 0, 0x0d, 0, 0, 0x10, 0, 0, 0x20, 0), {name: "the subscription", event: Subscription{Types: []n1.SessionType{n1.Ethernet}}},
 			{name: "the unit has it", event: bridged()}, {name: "the AMF has the accept", event: Transferred{Outcome: Done}},
 			{name: "the gNB has a tunnel", event: tr.readyWith(1, 2)}, {name: "the unit knows", event: Unit{Outcome: Done}},
 		}},
-		{name: "the UE says no type", from: has(true), with: lan, acts: []act{ask(), subscribed}},
-		{name: "a PCF decides", from: has(true), with: func(list []configuration.Slice) { lan(list); withPolicy(list) }, acts: []act{
+		{name: "the UE says no type", with: lan, acts: []act{ask(), subscribed}},
+		{name: "a PCF decides", with: func(list []configuration.Slice) { lan(list); withPolicy(list) }, acts: []act{
 			ask(0x95), subscribed, {name: "the policy", event: Policy{Outcome: Done, URI: "http://pcf/1", Flows: []string{"vlan"}}}, {name: "the unit has it", event: bridged()},
 		}},
-		{name: "static addresses and framed routes are of IP", from: has(true), with: lan, acts: []act{
+		{name: "static addresses and framed routes are of IP", with: lan, acts: []act{
 			ask(0x95), {name: "the subscription", event: Subscription{IPv4: networks("192.0.2.7/32")[0].Addr(), Routes: networks("192.168.7.0/24")}}, {name: "the unit has it", event: bridged()},
 		}},
-		{name: "no unit has Ethernet", from: has(false), with: lan, acts: []act{ask(0x95), subscribed}},
-		{name: "the unit refuses", from: has(true), with: lan, acts: []act{ask(0x95), subscribed, {name: "the unit", event: Unit{Outcome: Refused, Cause: ie.CauseServiceNotSupported}}}},
-		{name: "IPv4 asked", from: has(true), with: lan, acts: []act{ask(0x91), subscribed}},
-		{name: "IPv4v6 asked", from: has(true), with: lan, acts: []act{ask(0x93), subscribed}},
-		{name: "Unstructured asked", from: has(true), with: lan, acts: []act{ask(0x94), subscribed}},
-		{name: "IPv4 subscribed", from: has(true), with: lan, acts: []act{ask(0x95), {name: "the subscription", event: Subscription{Types: []n1.SessionType{n1.IPv4}}}}},
+		{name: "the unit refuses", with: lan, acts: []act{ask(0x95), subscribed, {name: "the unit", event: Unit{Outcome: Refused, Cause: ie.CauseServiceNotSupported}}}},
+		{name: "IPv4 asked", with: lan, acts: []act{ask(0x91), subscribed}},
+		{name: "IPv4v6 asked", with: lan, acts: []act{ask(0x93), subscribed}},
+		{name: "Unstructured asked", with: lan, acts: []act{ask(0x94), subscribed}},
+		{name: "IPv4 subscribed", with: lan, acts: []act{ask(0x95), {name: "the subscription", event: Subscription{Types: []n1.SessionType{n1.IPv4}}}}},
 		{name: "Ethernet asked of IPv4", with: only(n1.IPv4), acts: []act{ask(0x95), subscribed}},
 		{name: "Ethernet asked of IPv6", with: only(n1.IPv6), acts: []act{ask(0x95), subscribed}},
 		{name: "Ethernet asked of IPv4v6", with: only(n1.IPv4v6), acts: []act{ask(0x95), subscribed}},

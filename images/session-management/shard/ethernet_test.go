@@ -2,7 +2,6 @@ package shard
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/nsmf"
@@ -144,7 +142,7 @@ func (r *rig) lan(at netip.AddrPort) {
 // A session of type Ethernet on the wire: what the unit is asked for, what the UE is told, and what the unit reports, which the next pod knows, too.
 func TestEthernet(t *testing.T) {
 	r := newRig(t)
-	b, at := newBridge(t, pfcp.Features{}.With(pfcp.FTUP, pfcp.UEIP, pfcp.ETHAR))
+	b, at := newBridge(t, pfcp.Features{}.With(pfcp.FTUP, pfcp.UEIP))
 	r.lan(at)
 	pod, end := r.start("pod-1")
 	ref := r.create(pod, "imsi-208930000000001", n1.Ethernet)
@@ -192,32 +190,4 @@ func TestEthernet(t *testing.T) {
 		t.Errorf("a report to the next pod is answered with cause %d", cause)
 	}
 	kept("pod-2", two)
-}
-
-// A unit that does not say ETHAR has none, whatever else it says.
-func TestEthernetNeedsAUnitThatHasIt(t *testing.T) {
-	r := newRig(t)
-	b, at := newBridge(t, pfcp.Features{}.With(pfcp.FTUP, pfcp.UEIP, pfcp.FRRT))
-	r.lan(at)
-	pod, _ := r.start("pod-1")
-	await(t, "the unit is associated", func() bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return b.met
-	})
-	slice := ts29571.MakeSNSSAI(1, "010203")
-	_, err := pod.Requests("smf-1").Create(t.Context(), &nsmf.Create{
-		SUPI: "imsi-208930000000001", SessionID: 1, DNN: "lan", SNSSAI: &slice,
-		AMF: nsmf.AMF{InstanceID: "amf", ServingNetwork: ts29571.PLMN{MCC: "208", MNC: "93"}, StatusURI: r.amf.server.URL + "/status"},
-		N1:  []byte{0x2e, 1, 7, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x95},
-	})
-	var refused *nsmf.Refused
-	if !errors.As(err, &refused) || len(refused.N1) < 5 || n1.Cause(refused.N1[4]) != n1.CauseInsufficientResources {
-		t.Errorf("the session: %v, want a refusal with cause 26", err)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.asked != nil {
-		t.Error("the unit was asked")
-	}
 }

@@ -94,10 +94,7 @@ func TestWhatIsKnownOfAUnit(t *testing.T) {
 			[]pfcp.Event{pfcp.LoadChanged{Unit: "u", Percent: 40}, pfcp.OverloadChanged{Unit: "u", Percent: 30, Until: until}, pfcp.LoadChanged{Unit: "u", Percent: 45}},
 			configuration.Live{Framed: true, Load: 45, Reduction: 30, Until: until},
 		},
-		"other features": {[]pfcp.Event{pfcp.LoadChanged{Unit: "u", Percent: 40}, pfcp.FeaturesChanged{Unit: "u"}}, configuration.Live{Load: 40}},
-		"other features still": {
-			[]pfcp.Event{pfcp.FeaturesChanged{Unit: "u", Features: pfcp.Features{}.With(pfcp.ETHAR)}}, configuration.Live{Ethernet: true},
-		},
+		"other features":    {[]pfcp.Event{pfcp.LoadChanged{Unit: "u", Percent: 40}, pfcp.FeaturesChanged{Unit: "u"}}, configuration.Live{Load: 40}},
 		"an overload ended": {[]pfcp.Event{pfcp.OverloadChanged{Unit: "u", Percent: 30, Until: until}, pfcp.OverloadChanged{Unit: "u"}}, configuration.Live{Framed: true}},
 		"it went away":      {[]pfcp.Event{pfcp.LoadChanged{Unit: "u", Percent: 40}, pfcp.PathDown{Unit: "u"}}, configuration.Live{Away: true}},
 		"unknown ones":      {[]pfcp.Event{pfcp.LoadChanged{Unit: "v", Percent: 40}, pfcp.OverloadChanged{Unit: "v", Percent: 30}}, configuration.Live{Framed: true}},

@@ -126,7 +126,6 @@ var causes = map[string]string{
 	"the subscription could not be had":                     "udm_no_answer",
 	"the UE refused":                                        "ue_refused",
 	"no UPF takes framed routes":                            "no_framed_routes",
-	"no UPF has Ethernet":                                   "no_ethernet",
 	configuration.Overloaded.String():                       "upf_overload",
 	"too many framed routes":                                "too_many_framed_routes",
 	"no answer of the UE":                                   "ue_no_answer",

@@ -147,11 +147,11 @@ func (s *Shard) unitEvent(e pfcp.Event) {
 	switch e := e.(type) {
 	case pfcp.Associated:
 		s.log.Info("associated with a UPF unit", "unit", e.Unit, "updated", e.Updated)
-		s.setLive(e.Unit, configuration.Live{Framed: e.Features.Has(pfcp.FRRT), Ethernet: e.Features.Has(pfcp.ETHAR)})
+		s.setLive(e.Unit, configuration.Live{Framed: e.Features.Has(pfcp.FRRT)})
 		s.associated(e)
 	case pfcp.FeaturesChanged:
 		l := s.live[e.Unit]
-		l.Framed, l.Ethernet = e.Features.Has(pfcp.FRRT), e.Features.Has(pfcp.ETHAR)
+		l.Framed = e.Features.Has(pfcp.FRRT)
 		s.setLive(e.Unit, l)
 	case pfcp.LoadChanged:
 		if l, known := s.live[e.Unit]; known {

@@ -34,22 +34,6 @@ func bridged(d *configuration.DataNetwork) {
 	}
 }
 
-// bridges: all units have sessions of that type.
-func (w *world) bridges(live map[string]configuration.Live) map[string]configuration.Live {
-	if !w.frames {
-		return live
-	}
-	if live == nil {
-		live = map[string]configuration.Live{}
-	}
-	for _, u := range w.units {
-		l := live[u.nodeID]
-		l.Ethernet = true
-		live[u.nodeID] = l
-	}
-	return live
-}
-
 // kind of session that the UE asks for.
 func (u *ue) kind() n1.SessionType {
 	if u.w.frames && u.dnn == ims {

@@ -56,7 +56,6 @@ func (w *world) live(said map[string]configuration.Live) map[string]configuratio
 		l.Load = out[node].Load
 		out[node] = l
 	}
-	out = w.bridges(out)
 	for _, l := range out {
 		if l.Reduction > 0 {
 			w.overload.seen = w.Now

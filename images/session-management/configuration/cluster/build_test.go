@@ -224,7 +224,7 @@ func TestBuildOfAUPFElsewhere(t *testing.T) {
 func TestBuildOfEthernet(t *testing.T) {
 	o := objects(t)
 	vlan := int32(200)
-	o.UPFInstances[0].Spec.NetworkInstances = []v1alpha1.NetworkInstance{{Name: "plant", VLAN: &vlan}}
+	o.UPFInstances[0].Spec.NetworkInstances = []v1alpha1.NetworkInstance{{Name: "plant", Type: v1alpha1.NetworkInstanceEthernet, VLAN: &vlan}}
 	o.Slices[0].Spec.DataNetworks[0] = read[v1alpha1.DataNetwork](t, `
 dnn: lan
 sessionTypes: [Ethernet]
