@@ -417,7 +417,17 @@ func (e *environment) testUPFOfAnotherCluster(t *testing.T) {
 		t.Error("a load balancer that is away restarts the unit")
 	}
 
+	policy := client.ObjectKey{Namespace: ns, Name: "upf-n4"}
+	if err := e.client.Get(t.Context(), policy, &networkingv1.NetworkPolicy{}); !apierrors.IsNotFound(err) {
+		t.Errorf("without policies of a core one shuts out everybody but SMFs: %v", err)
+	}
+	e.create(t, testCore(t, ns))
+	eventually(t, "with those of a core it lets SMFs of other clusters in", func() error {
+		return e.client.Get(t.Context(), policy, &networkingv1.NetworkPolicy{})
+	})
+
 	e.patch(t, upf, `{"spec":{"n4":{"serviceType":null}}}`)
+	eventually(t, "it goes with them", func() error { return e.goneFrom(t, &networkingv1.NetworkPolicy{}, ns, "upf-n4") })
 	eventually(t, "its Service for other clusters goes", func() error {
 		return e.goneFrom(t, &corev1.Service{}, ns, "upf-0-n4-lb")
 	})

@@ -123,6 +123,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		r.applyAttachments,
 		r.linkMembers,
 		r.findUnits,
+		r.admitOutside,
 		r.leaveLostNodes,
 		r.placeUnits,
 		r.keepUnits,
@@ -482,6 +483,25 @@ func (r *UPFReconciler) findOutside(ctx context.Context, s *upfScope, u *unitSco
 	}
 	if u.status.N4Address == "" {
 		u.unreached = fmt.Sprintf("no load balancer has given Service %s an address yet: see that the cluster has one (spec.n4.loadBalancerClass), or leave out spec.n4.serviceType", service.Name)
+	}
+	return nil
+}
+
+// admitOutside lets SMFs of other clusters through to the units, where the core's policies keep them out.
+func (r *UPFReconciler) admitOutside(ctx context.Context, s *upfScope) error {
+	policy := specs.OutsidePolicy(s.upf)
+	if s.upf.Spec.N4.ServiceType != corev1.ServiceTypeLoadBalancer || s.core == nil || s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
+		// Without policies of the core this one would shut out everybody else.
+		return r.applier.remove(ctx, s.upf, policy)
+	}
+	err := r.applier.apply(ctx, policy)
+	taken := (*takenError)(nil)
+	if !errors.As(err, &taken) {
+		return err
+	}
+	s.again(takenRetry)
+	for _, u := range s.members() {
+		u.taken = taken.Error()
 	}
 	return nil
 }

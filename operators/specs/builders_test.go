@@ -262,7 +262,7 @@ func TestBuildersGolden(t *testing.T) {
 		"smf.yaml":                          SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
 		"upf.yaml":                          append(attachments(upf), N4Service(upf, 0), unit.Config, unit.Pod),
 		"upf-standby.yaml":                  withStandby,
-		"upf-of-another-cluster.yaml":       {N4Service(ofAnotherCluster, 0), N4OutsideService(ofAnotherCluster, 0), UPFUnit(ofAnotherCluster, nil, platform, 0, "198.51.100.7").Config},
+		"upf-of-another-cluster.yaml":       {N4Service(ofAnotherCluster, 0), N4OutsideService(ofAnotherCluster, 0), OutsidePolicy(ofAnotherCluster), UPFUnit(ofAnotherCluster, nil, platform, 0, "198.51.100.7").Config},
 		"smf-two-units.yaml":                SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, units).all(),
 		"upf-per-socket.yaml":               append(append(attachments(perSocket), placedAttachments...), DisruptionBudget(perSocket, 2), placedUnit.Config, placedUnit.Placed(perSocket, place)),
 		"upf-network-instances.yaml":        networked,

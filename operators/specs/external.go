@@ -146,7 +146,7 @@ func sameN4(a, b *api.UPFInstance) string {
 	return ""
 }
 
-// ExternalPolicyName names the policy of a UPF that runs elsewhere.
+// ExternalPolicyName names the policy of a UPF that runs elsewhere, or whose SMF does.
 func ExternalPolicyName(upf string) string { return upf + "-n4" }
 
 // ExternalPolicy lets the UPF report to the SMF's shards, whose pods admit units of the cluster only. What it answers to requests
@@ -172,6 +172,27 @@ func ExternalPolicy(upf *api.UPFInstance, core *api.Core5G) *networkingv1.Networ
 			Ingress: []networkingv1.NetworkPolicyIngressRule{{
 				From: from, Ports: []networkingv1.NetworkPolicyPort{policyPorts(corev1.ProtocolUDP, shardPFCP+1, shardPFCP+int32(SMFSet{Core: core}.Shards()))},
 			}},
+		},
+	}
+}
+
+// OutsidePolicy lets SMFs of other clusters speak to the units of a UPFInstance, whose pods admit those of the core only. Who they are is known as
+// upf-c knows it: anybody, where no subnets are written.
+func OutsidePolicy(upf *api.UPFInstance) *networkingv1.NetworkPolicy {
+	var from []networkingv1.NetworkPolicyPeer
+	for _, cidr := range upf.Spec.N4.ControlPlaneSubnets {
+		from = append(from, networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: string(cidr)}})
+	}
+	return &networkingv1.NetworkPolicy{
+		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: ExternalPolicyName(upf.Name), Namespace: upf.Namespace, Labels: upfLabels(upf),
+			OwnerReferences: []metav1.OwnerReference{ownedBy(upf, "UPFInstance")},
+		},
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: UPFSelector(upf)},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: from, Ports: []networkingv1.NetworkPolicyPort{policyPort(corev1.ProtocolUDP, PortPFCP)}}},
 		},
 	}
 }
