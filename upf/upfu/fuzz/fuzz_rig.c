@@ -161,6 +161,64 @@ fuzz_rig_create(void)
 	return rig;
 }
 
+struct rig *
+fuzz_rig_create_ethernet(void)
+{
+	static struct session_rules_builder s;
+	struct config config = rig_config6();
+	struct config_interface *in = &config.interface[config_port_of(1)];
+	struct rig *rig;
+
+	start_once();
+	config.limits.sessions_max = FUZZ_SESSIONS;
+	config.limits.qer_slots = config.limits.urr_slots = FUZZ_SESSIONS * UPF_LINE_SLOTS;
+	config.ue_to_ue_allowed = true;
+	rig_add_networks(&config, 2);
+	*in = (struct config_interface){.present = true,
+		.device_of = config_port_of(1),
+		.mtu = 1500,
+		.ethernet = true,
+		.bridge = {.stations = 16, .stations_per_session = 4, .ageing_s = 1, .copies = 2}};
+	rig = rig_create_with(&config, 1, true);
+	for (uint32_t i = 0; i < FUZZ_BRIDGED; i++) {
+		rules_ethernet(&s, i, 1, FUZZ_TEID + i);
+		s.n_ethernet = 1;
+		switch (i) {
+		case 0:
+			s.ethernet[0] = (struct upf_ethernet_filter){
+				.flags = UPF_ETHERNET_C_TAG | UPF_ETHERNET_S_TAG,
+				.c_tag = 5,
+				.c_mask = 0xfff};
+			break;
+		case 1:
+			s.ethernet[0] = (struct upf_ethernet_filter){
+				.flags = UPF_ETHERNET_DESTINATION, .destination_hi = {2, 0xff}};
+			break;
+		default:
+			s.ethernet[0] = (struct upf_ethernet_filter){
+				.flags = UPF_ETHERNET_SDF, .sdf_count = 1, .sdf6_count = 1};
+			s.n_sdf = s.n_sdf6 = 1;
+			s.sdf[0] = (struct upf_sdf){.flags = UPF_SDF_PORTS | UPF_SDF_TOS,
+				.remote_port_hi = 1023,
+				.local_port_hi = UINT16_MAX};
+			s.sdf6[0] = (struct upf_sdf6){.flags = UPF_SDF_SPI | UPF_SDF_FLOW_LABEL,
+				.remote_len = 33,
+				.spi = 1};
+		}
+		// By the filter to the gNB, and all others, too.
+		s.n_pdr = 4;
+		s.pdr[2] = s.pdr[0];
+		s.pdr[3] = s.pdr[1];
+		for (unsigned p = 0; p < 2; p++) {
+			s.pdr[p].precedence = 1;
+			s.pdr[p].flags |= UPF_PDR_ETHERNET;
+			s.pdr[p].sdf_count = 1;
+		}
+		rules_install(rig, &s);
+	}
+	return rig;
+}
+
 void
 fuzz_rig_free(struct rig *rig)
 {

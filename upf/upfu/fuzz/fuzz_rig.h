@@ -26,6 +26,9 @@ uint16_t input_u16(struct input *in);
 const uint8_t *input_octets(struct input *in, size_t *n);
 
 struct rig *fuzz_rig_create(void);
+// One whose network 1 is a bridge, with a session for each of its filters: a VLAN, addresses, an SDF filter.
+#define FUZZ_BRIDGED 3u
+struct rig *fuzz_rig_create_ethernet(void);
 // Runs what is left to run, and checks that every packet buffer came back.
 void fuzz_rig_free(struct rig *rig);
 // Sends one packet each way through the session with this F-TEID and UE.

@@ -7,11 +7,11 @@
 
 #include "link/vlan.h"
 #include "packet/drop.h"
-#include "packet/ethernet.h"
 #include "packet/ethernet_frame.h"
 #include "packet/events.h"
 #include "packet/packet.h"
 #include "packet/send.h"
+#include "packet/stages.h"
 #include "packet/worker_state.h"
 #include "process/config.h"
 #include "process/shm.h"

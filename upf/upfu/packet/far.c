@@ -6,7 +6,6 @@
 #include "link/port.h"
 #include "packet/buffer.h"
 #include "packet/duplicate.h"
-#include "packet/ethernet.h"
 #include "packet/icmp_error.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"

@@ -4,7 +4,6 @@
 // the PDRs in memory that is as cold, so the burst then goes through three times.
 #include "packet/detection.h"
 #include "packet/end_marker.h"
-#include "packet/ethernet.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"
 #include "packet/packet.h"

@@ -1,7 +1,6 @@
 // QoS enforcement: gates, maximum and guaranteed bit rates (TS 29.244 5.4).
 
 #include "packet/packet.h"
-#include "packet/qer.h"
 #include "packet/shaper.h"
 #include "packet/stages.h"
 #include "packet/urr.h"

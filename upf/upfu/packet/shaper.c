@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "packet/drop.h"
-#include "packet/ethernet.h"
 #include "packet/lookup.h"
 #include "packet/packet.h"
 #include "packet/shaper_state.h"
+#include "packet/stages.h"
 #include "packet/trace.h"
 #include "packet/worker_state.h"
 #include "process/config.h"

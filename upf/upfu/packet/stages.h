@@ -28,6 +28,19 @@ void urr_burst(struct worker *w, struct burst *b);
 // rewrite.c: headers off, headers on, to the neighbour.
 void rewrite_burst(struct worker *w, struct burst *b);
 
+// The way of an Ethernet PDU session's frame once its session is known (TS 23.501 5.6.10.2): what PDR, QER, FAR, URR and
+// rewrite are to an IP packet, one frame after the other, in ethernet.c. pdr.c sends frames there, so that those stages are
+// of IP alone, and an IP packet pays nothing.
+//
+// A frame of p->part, which is Ethernet's, from a tunnel, a bridge or a buffer. A verdict, never PKT_NEXT.
+int ethernet_take(struct worker *w, struct pkt *p);
+// The same behind its QERs: from the shaper.
+int ethernet_leave(struct worker *w, struct pkt *p);
+// As far_apply().
+int ethernet_far(struct worker *w, struct pkt *p);
+// What qer_burst() does, of one packet.
+int qer_apply(struct worker *w, struct pkt *p);
+
 // Hands the burst to a stage packet by packet; keeps those that go on, in order.
 static inline __attribute__((always_inline)) void
 burst_through(struct worker *w, struct burst *b, int (*stage)(struct worker *w, struct pkt *p),
