@@ -300,10 +300,12 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message) (uint64, []*ie.
 	} else if len(sets) > 0 {
 		next.CSIDs = sets
 	}
+	before := s.Rules
 	reports, additional, err := a.commit(conn, s, next, change)
 	if err != nil {
 		return seid, nil, err
 	}
+	a.tellNewReporters(s, before)
 	if a.log.Enabled(ctx, slog.LevelDebug) {
 		a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
 	}

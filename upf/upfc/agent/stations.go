@@ -82,8 +82,14 @@ func (a *Agent) takeStations(index uint32) {
 	if len(detected)+len(removed) == 0 {
 		return
 	}
+	a.reportStations(s, now, detected, removed, func(uint32) bool { return true })
+}
+
+// reportStations makes a session's stations what they are now, and reports what is new of them to these of its URRs. The caller
+// has locked it.
+func (a *Agent) reportStations(s *session, now, detected, removed []rules.Station, to func(urr uint32) bool) {
 	acct := s.account()
-	reports := acct.Stations(detected, removed)
+	reports := acct.Stations(detected, removed, to)
 	next := s.Session
 	next.Meters, next.Stations = acct.Meters, now
 	next.Outbox = append(slices.Clone(s.Outbox), reports...)
@@ -91,6 +97,21 @@ func (a *Agent) takeStations(index uint32) {
 	a.countReports(reports)
 	a.deliver(s)
 	a.schedule(s)
+}
+
+// tellNewReporters reports all stations to URRs that have not been told of any: those that a modification made, or gave MACAR.
+// The caller has locked the session, whose rules were before.
+func (a *Agent) tellNewReporters(s *session, before *rules.Set) {
+	fresh := func(id uint32) bool {
+		was := before.URRs[id]
+		return s.Rules.URRs[id].Wants(rules.MACReporting) && (was == nil || !was.Wants(rules.MACReporting))
+	}
+	for id := range s.Rules.URRs {
+		if len(s.Stations) > 0 && fresh(id) {
+			a.reportStations(s, s.Stations, s.Stations, nil, fresh)
+			return
+		}
+	}
 }
 
 // changeStations is what a session's stations become, and what of that is new. One that came and went meanwhile is neither.

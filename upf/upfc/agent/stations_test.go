@@ -84,6 +84,10 @@ func TestStationsAreReportedOnce(t *testing.T) {
 	}
 	station(a, 0)
 	told(ie.MACAddressesDetected, a)
+	// A URR that comes later hears of what is there.
+	fakesmf.WantCause(t, s.Modify(seid, ie.NewCreateURR(ie.NewURRID(2), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0, 0x08))).Cause, ie.CauseRequestAccepted)
+	told(ie.MACAddressesDetected, a)
+	fakesmf.WantCause(t, s.Modify(seid, ie.NewRemoveURR(ie.NewURRID(2))).Cause, ie.CauseRequestAccepted)
 	l.await("the report is acknowledged", func() bool {
 		d, ok := l.agent.Session(seid)
 		return ok && len(d.Outbox) == 0

@@ -146,13 +146,13 @@ func (m *Meter) split(u *rules.URR, r Reading) (next *rules.URR, out []Report) {
 	return next, out
 }
 
-// Stations reports MAC addresses that came to an Ethernet PDU session or left it, to those URRs that are to (TS 29.244 5.13.5).
-func (s *Session) Stations(detected, removed []rules.Station) []Report {
+// Stations reports MAC addresses that came to an Ethernet PDU session or left it, to those URRs that are to hear of them (TS 29.244 5.13.5).
+func (s *Session) Stations(detected, removed []rules.Station, to func(urr uint32) bool) []Report {
 	var out []Report
 	var space [16]uint32
 	for _, id := range rules.Sorted(s.Meters, space[:0]) {
 		m, u := s.Meters[id], s.Rules.URRs[id]
-		if !u.Wants(rules.MACReporting) || m.silent(u) || u.Is(rules.Paused) {
+		if !u.Wants(rules.MACReporting) || !to(id) || m.silent(u) || u.Is(rules.Paused) {
 			continue
 		}
 		r := m.event(u, TriggerMAC, s.Read(u, m.Slot).At)
