@@ -58,6 +58,7 @@ func TestEnvtest(t *testing.T) {
 		"a Slice comes and goes without touching anything else":  e.testSliceLife,
 		"a selector that is a mistake takes nothing away":        e.testSelectorMistake,
 		"Slices that cannot be say why":                          e.testSliceProblems,
+		"a data network of Ethernet has no pools":                e.testEthernet,
 		"a UPF unit is restarted only when it was asked for":     e.testUnitUpdates,
 		"a unit with a standby is taken over":                    e.testStandby,
 		"a unit of a lost node":                                  e.testLostNode,
@@ -387,6 +388,28 @@ func (e *environment) testSliceLife(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A data network of Ethernet says where it cannot be, and is there with nothing of pools where it can.
+func (e *environment) testEthernet(t *testing.T) {
+	ns := e.namespace(t)
+	core, upf := testCore(t, ns), testUPF(t, ns)
+	core.Spec.ControlPlane = api.ControlPlaneCore5G
+	lan := parse[api.Slice](t, ns, `
+metadata: {name: plant}
+spec:
+  snssai: {sst: 1, sd: "010203"}
+  dataNetworks: [{dnn: lan, sessionTypes: [Ethernet], flows: [{name: goose, fiveQI: 69, precedence: 1, filters: [{ethernet: {etherType: "0x88b8"}}]}]}]
+`)
+	e.create(t, core, upf, lan)
+	e.wantCondition(t, lan, api.ConditionPoolsValid, metav1.ConditionFalse, api.ReasonNotFound, "UPFInstance upf has no network instance lan for DNN lan, and n6 is for IP")
+	eventually(t, "another UPFInstance, which is not there yet", func() error {
+		e.get(t, lan, ns, "plant")
+		before := lan.DeepCopy()
+		lan.Spec.UPFSelector = &api.UPFSelector{Name: "later"}
+		return e.client.Patch(t.Context(), lan, client.MergeFrom(before))
+	})
+	e.wantCondition(t, lan, api.ConditionPoolsValid, metav1.ConditionTrue, api.ReasonReady, "of Ethernet, which has no UE pools")
 }
 
 func (e *environment) testSliceProblems(t *testing.T) {
