@@ -196,7 +196,7 @@ type subscriber struct {
 	// notified are the subscriptions to changes, of which some AMF has not heard.
 	notified []string
 	changes  int
-	// barredAt is when it was, last.
+	// barredAt is when it was, last, or the UDM said that it does not know it.
 	barredAt time.Time
 }
 
@@ -223,6 +223,7 @@ func (f *udm) record(e procedure.AskRecording) procedure.Event {
 		return nil
 	}
 	if f.w.faults && f.w.Chance(100) {
+		s.barredAt = f.w.Now
 		return procedure.Recorded{Number: e.Number, Outcome: procedure.Refused, Cause: "UNKNOWN_5GS_SUBSCRIPTION"}
 	}
 	s.recorded, s.since = true, e.Since
