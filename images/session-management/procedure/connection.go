@@ -265,6 +265,9 @@ func (t *turn) accessSilent() {
 		t.pageAgain()
 	case record.Active: // of a modification: the UE's answer has come through it, or it is told again with the command
 		if w := t.s.Wanted; w != nil && !w.UE {
+			for _, qfi := range t.unasked(&n2.ModifyResponse{}) { // the session is without
+				w.Refused = with(w.Refused, qfi)
+			}
 			w.Access = false
 			t.catchUp()
 		}

@@ -276,6 +276,9 @@ func (t *turn) await() {
 	t.s.Procedure = nil // it ends with the commit
 	if t.s.Wanted.Access {
 		t.due(dueAccess, accessTime)
+		if r := forAccess(t.s, t.s.Wanted); r != nil {
+			t.accessTold(tellsOf(r)) // whatever it was not told of these before
+		}
 	}
 	if t.s.Command != nil {
 		if p.PTI != 0 {
@@ -418,6 +421,10 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 	if !waited {
 		return
 	}
+	if len(m.Flows)+len(m.Failed) > 0 && len(t.unasked(m)) > 0 { // this answers what was asked before
+		w.Access = true
+		return
+	}
 	t.due(dueAccess, 0)
 	if m.Downlink != nil && t.s.Phase == record.Active && *m.Downlink != t.s.Downlink {
 		t.change(func(s *record.Session) { s.Downlink = *m.Downlink })
@@ -425,6 +432,20 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 		return
 	}
 	t.catchUp()
+}
+
+// unasked are flows that the access network is to have, and that nobody knows whether it was asked for; an answer that names one shows that it was.
+func (t *turn) unasked(m *n2.ModifyResponse) (qfis []byte) {
+	r := forAccess(t.s, t.s.Wanted)
+	if r == nil {
+		return nil
+	}
+	for _, f := range r.Flows {
+		if q := f.QFI; slices.Contains(t.s.Untold, q) && !slices.Contains(m.Flows, q) && !slices.Contains(qfisOf(m.Failed), q) {
+			qfis = append(qfis, q)
+		}
+	}
+	return qfis
 }
 
 // accessSaysElse than it is asked: it answers late what it was told before. What it has taken then, and nobody has any more, it need not keep; what it

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/ngapcause"
+	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
@@ -31,6 +32,15 @@ func TestPathSwitch(t *testing.T) {
 	}()
 	rested := act{name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}
 	late := modified(t)
+	bothAnew := slices.Clip([]act{
+		changedTo("the Slice", func(list []configuration.Slice) {
+			gameForAll(list)
+			f := &list[0].DataNetworks[0].Flows[0]
+			f.Filters = slices.Clone(f.Filters)
+			f.Filters[0].RemotePorts = n1.PortRange{First: 5060, Last: 5060}
+		}), unitDone, commanded, to("the UE is there", 1), unitDone,
+		update1("the gNB of before has the new one", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{3}})}), update1("the UE", Update{N1: complete(0)}),
+	})
 	tell(t, "path-switch", []story{
 		{name: "to another gNB: the old tunnel is ended", from: active, acts: []act{all, unitDone}},
 		{name: "asked again: alike, and no second End Marker", from: active, acts: []act{all, unitDone, all}},
@@ -78,6 +88,10 @@ func TestPathSwitch(t *testing.T) {
 		{name: "while a modification is out: the new gNB lacks the flow", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, all, unitDone, update1("the UE", Update{N1: complete(0)}), unitDone, commanded,
 		}},
+		{name: "while a modification is out: the new gNB lacks two flows, the AMF does not take what it is told, and the answer to what was told before comes", from: active, acts: append(bothAnew,
+			act{name: "5 s later", event: Due{Name: dueUntold}, later: untoldTime}, update1("the gNB has both", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{2, 3}})}), unitDone,
+		)},
+		{name: "likewise, and the AMF never does: the session is without", from: active, acts: append(bothAnew, act{name: "12 s later", event: Due{Name: dueAccess}, later: accessTime}, unitDone)},
 		{name: "while a modification is out, which the UE refuses: the new gNB, which is told as well, goes back, too", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, all, unitDone, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), unitDone, commanded,
 		}},
