@@ -25,6 +25,8 @@ type holding struct {
 	shard  uint16
 	lease  sessionstore.Lease
 	runner *runner.Runner
+	since  time.Time
+	doomed bool     // deaths.go
 	n4     *shardN4 // where units are real
 }
 
@@ -41,7 +43,7 @@ func (p *pod) Set() string      { return "smf" }
 
 func (p *pod) Gained(l sessionstore.Lease) {
 	p.w.Note("%s holds %s, epoch %d", p.Name, l.Shard, l.Epoch)
-	h := &holding{shard: p.w.shardNumber(l.Shard), lease: l}
+	h := &holding{shard: p.w.shardNumber(l.Shard), lease: l, since: p.w.Now}
 	p.held[l.Shard] = h
 	p.w.oneHolder(l.Shard)
 	v := &view{pod: p, life: p.Life, held: h}
@@ -50,6 +52,7 @@ func (p *pod) Gained(l sessionstore.Lease) {
 		Writer: p.w.Rand.Uint64(), Cached: 1 + p.w.Rand.IntN(4),
 	})
 	h.runner.Start()
+	v.begins()
 	if p.w.real {
 		h.n4 = newN4(v)
 		return
@@ -132,9 +135,6 @@ func (v *view) Waiting(t procedure.Token) bool {
 	return ok && !x.r.done
 }
 
-// Handled is for those who look.
-func (v *view) Handled(runner.Handled) {}
-
 func (v *view) Ended(r procedure.Result) {
 	v.pod.w.Ended[r.Kind.String()]++
 	v.pod.w.leftOut(r)
@@ -150,6 +150,7 @@ func (v *view) Stopped(why error) {
 
 func (v *view) Do(e procedure.Effect, done func(procedure.Event)) {
 	v.pod.w.leaves(v)
+	v.asks(e)
 	if a, ok := e.(procedure.AskUnit); ok && v.held.n4 != nil {
 		v.held.n4.ask(a, func(answer procedure.Event) { v.in(func() { done(answer) }) })
 		return

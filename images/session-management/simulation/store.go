@@ -42,6 +42,7 @@ func (w *world) truth(key string) *record.Session {
 // written: the record of a session may be another.
 func (w *world) written(key string) {
 	if !record.IsKey(key) {
+		w.keeps(key)
 		return
 	}
 	is, was := w.truth(key), w.records[key]
@@ -66,6 +67,7 @@ func (w *world) written(key string) {
 			w.Fail("CP SEID %x is given a second time", is.CPSEID)
 		}
 		w.numbered[is.CPSEID] = true
+		w.hasNumbered(is)
 	}
 	for other, r := range w.records {
 		if other == key || w.unsettled() || r.Phase == record.Releasing || is.Phase == record.Releasing { // then the unit may have taken it back

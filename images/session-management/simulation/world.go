@@ -60,6 +60,7 @@ type world struct {
 	overload overload   // overload.go
 	frames   bool       // the second data network is of Ethernet
 	byTheWay *rand.Rand // whether the AMF is reached with what access networks are told by the way; of its own: other worlds go on as they did
+	deaths   deaths     // deaths.go
 	pcf      *pcf       // nil: the Slice's rules hold
 	chf      *chf       // nil: nothing is charged
 
@@ -67,7 +68,7 @@ type world struct {
 	waiting map[procedure.Token]waiting
 }
 
-func newWorld(seed uint64, ues int) (*world, error) {
+func newWorld(seed uint64, ues int, dies bool) (*world, error) {
 	w := &world{
 		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true, records: map[string]*record.Session{},
 		numbered: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{}, met: map[[2]string]uint32{},
@@ -75,6 +76,9 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	w.byTheWay = rand.New(rand.NewPCG(seed, 8))
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
 	w.real, w.twice = w.Chance(3), seed%4 == 3
+	if dies {
+		w.deaths = newDeaths(seed, w.forgetful)
+	}
 	w.newAreas(seed)
 	w.frames = !w.real && w.areas == nil && bridging(seed)
 	w.store = worlds.NewStore(w.Clock, w.written)
