@@ -256,7 +256,7 @@ func TestEnvtestRelease(t *testing.T) {
 	if err := c.Update(t.Context(), core); err != nil {
 		t.Fatal(err)
 	}
-	runJob(t, env, "cleanup", "--release=core5g", "--namespace="+namespace, "--timeout=1s", "--force-timeout=10s")
+	runJob(t, env, "cleanup", "--release=core5g", "--namespace="+namespace, "--timeout=1s", "--force-timeout=2m") // the API server has its pauses
 	for _, kind := range []string{"Core5G", "UPFInstance", "Slice", "Subscriber"} {
 		if got := count(kind); got != 0 {
 			t.Errorf("%d %s after the cleanup, want none", got, kind)

@@ -282,7 +282,29 @@ spec:
 	source.settle(t, ns)
 	// What must never be made anew, and what is made anew only where an owner takes it along.
 	kept, owned := []string{"keys", "own-session-store-keys"}, []string{specs.AuthorityName("own"), "own-session-store"}
-	before := source.givenOut(t, ns, kept...)
+	var before map[string]string
+	eventually(t, "all is given out, and written down", func() error { // passes go on behind what serves
+		before = source.givenOut(t, ns, kept...)
+		written := map[string]string{}
+		for _, name := range []string{"core5g-addresses", "own-addresses", "upf-endpoints"} {
+			record := &corev1.ConfigMap{}
+			if err := source.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, record); err != nil {
+				return err
+			}
+			maps.Copy(written, record.Data)
+		}
+		for _, service := range []string{"core5g-chf", "own-smf-shard-4", "own-amf", "upf-0-n4"} {
+			if before[service] == "" || written[service] != before[service] {
+				return fmt.Errorf("%s has %q, and %q is written", service, before[service], written[service])
+			}
+		}
+		for _, n2 := range []string{"N2 of core5g", "N2 of own", "user plane of a", "user plane of b"} {
+			if before[n2] == "" {
+				return errors.New("there is no " + n2)
+			}
+		}
+		return nil
+	})
 	for _, name := range owned {
 		before["Secret "+name] = source.givenOut(t, ns, name)["Secret "+name]
 	}

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -30,12 +31,14 @@ func TestAssociationsAreTold(t *testing.T) {
 	pod, _ := r.start("pod-1")
 	r.create(pod, "imsi-208930000000001", n1.IPv4)
 	r.amf.next(t)
+	// A busy machine lets go of a shard for a moment, and has it again: nothing is told of it then, or an error.
 	report := func(query string) (out associations.Report) {
 		t.Helper()
 		w := httptest.NewRecorder()
 		pod.ServeAssociations(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, associations.Path+query, nil))
 		if w.Code != http.StatusOK {
-			t.Fatalf("%d %s", w.Code, w.Body)
+			t.Logf("%d %s", w.Code, w.Body)
+			return out
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
 			t.Fatal(err)
@@ -45,12 +48,15 @@ func TestAssociationsAreTold(t *testing.T) {
 	of := func(node string) associations.Unit {
 		t.Helper()
 		now := report("")
+		if len(now.Shards) == 0 {
+			return associations.Unit{}
+		}
 		if len(now.Shards) != 1 || now.Shards[0].Name != "smf-1" || now.Shards[0].Node != "smf-1.test" {
 			t.Fatalf("%+v", now)
 		}
 		at := slices.IndexFunc(now.Shards[0].Units, func(u associations.Unit) bool { return u.NodeID == node })
-		if at < 0 {
-			t.Fatalf("nothing is told of %s", node)
+		if at < 0 { // not yet
+			return associations.Unit{}
 		}
 		return now.Shards[0].Units[at]
 	}
@@ -63,9 +69,9 @@ func TestAssociationsAreTold(t *testing.T) {
 	await(t, "a unit with another name", func() bool {
 		return strings.Contains(of("named.otherwise.test").Problem, `calls itself "upf.test": write this Node ID for it`)
 	})
-	if now := report("?sessions=upf.test&sessions=silent.test"); now.Sessions["upf.test"] != 1 || now.Sessions["silent.test"] != 0 || len(now.Sessions) != 2 {
-		t.Errorf("sessions %v", now.Sessions)
-	}
+	await(t, "sessions of two units", func() bool {
+		return maps.Equal(report("?sessions=upf.test&sessions=silent.test").Sessions, map[string]int64{"upf.test": 1, "silent.test": 0})
+	})
 	w := httptest.NewRecorder()
 	pod.ServeAssociations(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, associations.Path+"?"+strings.Repeat("sessions=x&", mostCounted+1), nil))
 	if w.Code != http.StatusBadRequest {
@@ -78,7 +84,10 @@ func TestAssociationsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod.Configure(next)
-	await(t, "others are not spoken of", func() bool { return len(report("").Shards[0].Units) == 1 })
+	await(t, "others are not spoken of", func() bool {
+		now := report("")
+		return len(now.Shards) == 1 && len(now.Shards[0].Units) == 1
+	})
 }
 
 // A shard that is to have another address for units outside of the cluster, and does not know it yet, leaves these alone, and says why.
