@@ -100,7 +100,9 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Ar
 	scheme, transport := around.Scheme(), around.Outgoing()
 	shards := c.identities(scheme)
 	// AMF, UDM, PCF and CHF are found by the NRF, or by the command line.
-	finder := around.Finder(ctx, group.Go, discovery.Options{NRF: c.NRF, Fixed: c.Fixed(), Type: "SMF", InstanceID: shards[0].InstanceID})
+	finder := around.Finder(ctx, group.Go, discovery.Options{
+		NRF: c.NRF, Fixed: c.Fixed(), Type: "SMF", InstanceID: shards[0].InstanceID, Ahead: nudm.Services(),
+	})
 	client := sbi.NewClient(transport, finder, around.Registry)
 	o := shard.Options{
 		Log: around.Log, Holder: c.Holder(), Set: c.set(), Shards: shards, Store: store, Sealer: sealer, AMF: namf.NewClient(client), Registry: around.Registry,

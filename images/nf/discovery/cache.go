@@ -48,6 +48,8 @@ type Options struct {
 	Fixed map[string]string
 	// Type and InstanceID are our own, such as SMF.
 	Type, InstanceID string
+	// Ahead are services that Run looks up when it begins: an NRF that is away later has named them already, whoever asks first.
+	Ahead []sbi.Service
 	// CallbackRoot is the API root where Register's route is reached, "" to be told of no changes.
 	CallbackRoot string
 	Transport    http.RoundTripper

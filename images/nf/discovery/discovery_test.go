@@ -216,6 +216,31 @@ func TestTheNRFIsAway(t *testing.T) {
 	close(release)
 }
 
+// An NRF that dies before anybody has asked has named what is needed all the same.
+func TestWhatIsNeededIsLookedUpAhead(t *testing.T) {
+	udm := sbi.Service{Type: "UDM", Name: "nudm-sdm"}
+	c, n, now := start(t, func(o *Options) { o.Ahead = []sbi.Service{pcf, udm} })
+	n.change(func() { n.answers["PCF"] = registered(pcf.Name, "pcf") })
+	done := make(chan struct{})
+	go func() { c.Run(t.Context()); close(done) }()
+	for n.asked() < 2 { // the UDM is not there yet
+		time.Sleep(time.Millisecond)
+	}
+	n.change(func() { n.answers["UDM"] = registered(udm.Name, "udm") })
+	for ended := false; !ended; {
+		now.advance(pause)
+		select {
+		case <-done:
+			ended = true
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	n.change(func() { n.down = true })
+	now.advance(time.Hour)
+	find(t, c, udm, "http://udm:8000")
+	find(t, c, pcf, "http://pcf:8000")
+}
+
 func TestAnNRFThatHasForgotten(t *testing.T) {
 	c, n, now := start(t, nil)
 	n.change(func() { n.answers["PCF"] = registered(pcf.Name, "pcf") })

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -64,10 +65,16 @@ type granted struct {
 	renew time.Time
 }
 
-// Run has the NRF tell of changes of all types that are looked for, until ctx ends. It does nothing where there is no
-// NRF, or no CallbackRoot.
+// Run looks up what is needed ahead, and has the NRF tell of changes of all types that are looked for, until ctx ends. It does nothing where there is
+// no NRF, and no more than the former without a CallbackRoot.
 func (c *Cache) Run(ctx context.Context) {
-	if c.options.NRF == "" || c.options.CallbackRoot == "" {
+	if c.options.NRF == "" {
+		return
+	}
+	var ahead sync.WaitGroup
+	ahead.Go(func() { c.lookAhead(ctx) })
+	defer ahead.Wait()
+	if c.options.CallbackRoot == "" {
 		return
 	}
 	held := map[string]granted{}
@@ -109,6 +116,22 @@ func (c *Cache) Run(ctx context.Context) {
 	defer cancel()
 	for _, g := range held {
 		c.unsubscribe(last, g)
+	}
+}
+
+// lookAhead asks until each service is known: at the beginning its functions may not have registered yet.
+func (c *Cache) lookAhead(ctx context.Context) {
+	for _, s := range c.options.Ahead {
+		for {
+			if _, err := c.Find(ctx, s); err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pause):
+			}
+		}
 	}
 }
 

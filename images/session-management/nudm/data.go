@@ -29,6 +29,9 @@ func NewClient(c *sbi.Client) *Client { return &Client{c} }
 
 func service(name string) sbi.Service { return sbi.Service{Type: "UDM", Name: name} }
 
+// Services are what no PDU session is established without.
+func Services() []sbi.Service { return []sbi.Service{service(sdm), service(uecm)} }
+
 // Data is what a subscription says of one DNN of a slice (DnnConfiguration, TS 29.503 6.1.6.2.9). What it does not say
 // is zero.
 type Data struct {
