@@ -18,7 +18,7 @@ BUILD   := $(GO) build -ldflags '$(LDFLAGS)'
 export OF_TESTS := $(if $(CORE5G_COUNTED),-json)
 OF_STORIES := $(or $(OF_TESTS),-v)
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-restore e2e-apart e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-restore e2e-apart e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-nodes e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -177,6 +177,19 @@ e2e-onprem:
 		CORE5G_ONPREM_RUNTIME_CONFIG=/run/core5g/state/containerd.toml \
 		$(GO) test $(OF_STORIES) -count=1 -timeout 60m -run '$(STORIES)' ./e2e/onprem/... || status=$$?; \
 	[ -n "$(KEEP)" ] || { hack/onprem/onprem.sh down; hack/cluster.sh down; }; exit $$status
+
+# Three nodes of the embedded cluster, each a set of namespaces, of which the one that serves dies under traffic: it loses its power, and is cut off. The
+# cluster is made for it, and goes afterwards; KEEP=1 leaves it, STORIES= takes those that match. Not in make test: it takes a quarter of an hour.
+e2e-nodes: export CORE5G_NODES = 3
+e2e-nodes: export CORE5G_HUGEPAGES ?= 300
+e2e-nodes:
+	@hack/install-tools.sh cluster upf database session-store
+	@$(MAKE) --no-print-directory cluster-tools nf bin images WITHOUT="amf smf control-plane"
+	@$(BUILD) -o $(BIN)/ ./e2e/cmd/redundancy
+	@hack/cluster.sh up
+	@hack/cluster.sh load-image $(OUT)/images/*.tar
+	@status=0; CORE5G_E2E_NODES=1 $(GO) test $(OF_STORIES) -count=1 -timeout 60m -run '$(STORIES)' ./e2e/nodes || status=$$?; \
+	[ -n "$(KEEP)" ] || hack/cluster.sh down; exit $$status
 
 # A site without a core. The Debian package of the UPF: by lintian and systemd-analyze, installed on a bare Debian 12, and there as its units say, with an SMF at
 # the other end of a WireGuard tunnel between two network namespaces. Then two embedded clusters (hack/sites.sh), a centre with the core and an edge with

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
-	"core5g.dev/core5g/e2e/takeover"
 )
 
 // trial does to a unit what its case is about, and returns when the unit is well again, but for its standby.
@@ -96,20 +95,7 @@ func (s *scene) try(ctx context.Context, name string) error {
 
 // passing waits until packets have passed for a while.
 func (s *scene) passing(ctx context.Context) error {
-	var first takeover.Report
-	if err := s.tell(ctx, &first, "/count", nil); err != nil {
-		return err
-	}
-	return cluster.Eventually(ctx, patience, func() error {
-		var now takeover.Report
-		if err := s.tell(ctx, &now, "/count", nil); err != nil {
-			return err
-		}
-		if n, want := now.Answered-first.Answered, int(settled.Seconds()*float64(s.rate)); n < want {
-			return fmt.Errorf("%d packets came back, want %d", n, want)
-		}
-		return nil
-	})
+	return s.probe.Passing(ctx, int(settled.Seconds()*float64(s.rate)))
 }
 
 // moved waits until the standby serves, and N4 leads there.

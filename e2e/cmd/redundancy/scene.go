@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,8 +20,7 @@ const (
 	slice     = "internet"
 	phone     = "imsi-208930000000001"
 
-	probePod, probeAddress, probeUE = "redundancy-probe", "172.30.3.121", "10.46.200.1"
-	handPod                         = "redundancy-hand"
+	handPod = "redundancy-hand"
 
 	patience = 5 * time.Minute
 )
@@ -31,6 +29,8 @@ const (
 type scene struct {
 	*cluster.Cluster
 	options
+	probe takeover.Pod
+
 	functions, redundancy, strategy string // JSON, as they were
 
 	upgrades int // so many templates there were
@@ -46,7 +46,7 @@ func open(ctx context.Context, o options) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{Cluster: k, options: o}
+	s := &scene{Cluster: k, options: o, probe: takeover.Pod{Cluster: k}}
 	if s.functions, err = s.field(ctx, "core5g/"+core, "functions"); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (s *scene) inSync(ctx context.Context) error {
 func (s *scene) restore() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := s.Run(ctx, "delete", "pod", probePod, handPod, "--ignore-not-found", "--wait")
+	_, err := s.Run(ctx, "delete", "pod", takeover.PodName, handPod, "--ignore-not-found", "--wait")
 	err = errors.Join(err, s.set(ctx, "core5g/"+core, "functions", s.functions), s.set(ctx, "upfinstance/"+upf, "updateStrategy", s.strategy), s.set(ctx, "upfinstance/"+upf, "redundancy", s.redundancy))
 	if err == nil {
 		err = cluster.Eventually(ctx, patience, func() error { return s.apply(ctx, "Ready") })
@@ -184,18 +184,10 @@ func (s *scene) restore() {
 
 // startPods starts the probe, and the hand that kills and cuts.
 func (s *scene) startPods(ctx context.Context) error {
-	if _, err := s.Run(ctx, "delete", "pod", probePod, handPod, "--ignore-not-found", "--wait"); err != nil {
+	if _, err := s.Run(ctx, "delete", "pod", handPod, "--ignore-not-found", "--wait"); err != nil {
 		return err
 	}
 	image, err := s.Run(ctx, "get", "deployment", "ran", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
-	if err != nil {
-		return err
-	}
-	n3, err := s.Run(ctx, "get", "upfinstance", upf, "-o", `jsonpath={.status.endpoints[?(@.slice=="`+slice+`")].address}`)
-	if err != nil {
-		return err
-	}
-	n4, err := s.Run(ctx, "get", "service", unit+"-n4", "-o", "jsonpath={.spec.clusterIP}")
 	if err != nil {
 		return err
 	}
@@ -203,47 +195,16 @@ func (s *scene) startPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	program, err := os.ReadFile(filepath.Join(s.Root, "out/bin/redundancy"))
-	if err != nil {
-		return fmt.Errorf("%w; run `make e2e-redundancy`", err)
-	}
-	probe := fmt.Sprintf("/tmp/redundancy probe -n4 %s -n3 %s -own %s -ue %s -to %s", n4, n3, probeAddress, probeUE, cluster.DataNetwork)
-	if _, err := s.Input(ctx, fmt.Sprintf(pods, probePod, probeAddress, image, probe, handPod, node, image), "apply", "-f", "-"); err != nil {
+	if _, err := s.Input(ctx, fmt.Sprintf(hand, handPod, node, image), "apply", "-f", "-"); err != nil {
 		return err
 	}
-	if _, err := s.Run(ctx, "wait", "pod/"+probePod, "pod/"+handPod, "--for=condition=Ready", "--timeout=90s"); err != nil {
+	if _, err := s.Run(ctx, "wait", "pod/"+handPod, "--for=condition=Ready", "--timeout=90s"); err != nil {
 		return err
 	}
-	if _, err := s.Input(ctx, string(program), "exec", "-i", probePod, "--", "/bin/busybox", "sh", "-c",
-		"cat >/tmp/redundancy && /bin/busybox chmod 755 /tmp/redundancy && >/tmp/ready"); err != nil {
-		return err
-	}
-	return cluster.Eventually(ctx, patience, func() error { return s.tell(ctx, nil, "/count", nil) })
+	return s.probe.Start(ctx, upf, unit, slice)
 }
 
-// pods: the probe has the labels of an SMF, by which the core's NetworkPolicies let it to N4, if there are any; no Service leads to it.
-const pods = `apiVersion: v1
-kind: Pod
-metadata:
-  name: %s
-  namespace: core5g
-  labels: {app.kubernetes.io/name: core5g, app.kubernetes.io/instance: core5g, app.kubernetes.io/component: smf}
-  annotations: {k8s.v1.cni.cncf.io/networks: '[{"name": "c5g-n3-ran", "interface": "n3", "ips": ["%s/24"]}]'}
-spec:
-  automountServiceAccountToken: false
-  terminationGracePeriodSeconds: 10
-  restartPolicy: Never
-  containers:
-    - name: probe
-      image: %s
-      imagePullPolicy: IfNotPresent
-      command: [/bin/busybox, sh, -c, "until [ -e /tmp/ready ]; do sleep 0.1; done; exec %s"]
-      resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 256Mi}}
-      securityContext: {runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL], add: [NET_RAW]}}
-      volumeMounts: [{name: tmp, mountPath: /tmp}]
-  volumes: [{name: tmp, emptyDir: {}}]
----
-apiVersion: v1
+const hand = `apiVersion: v1
 kind: Pod
 metadata:
   name: %s
@@ -265,14 +226,7 @@ spec:
 
 // tell has the probe do something, and decodes what it answers.
 func (s *scene) tell(ctx context.Context, v any, path string, values url.Values) error {
-	out, err := s.Run(ctx, "exec", probePod, "--", "/bin/busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:8080"+path+"?"+values.Encode())
-	if err != nil {
-		return err
-	}
-	if v == nil {
-		return nil
-	}
-	return json.Unmarshal([]byte(out), v)
+	return s.probe.Tell(ctx, v, path, values)
 }
 
 // within runs a script on the unit's node, with $pids the processes upf-u and upf-c of a pod.
@@ -322,7 +276,7 @@ func (s *scene) setUps(ctx context.Context) (n float64, err error) {
 		return 0, err
 	}
 	for _, pod := range smfs {
-		if pod.Metadata.Name == probePod {
+		if pod.Metadata.Name == takeover.PodName {
 			continue
 		}
 		metrics, err := s.UPFMetrics(ctx, pod.Metadata.Name)
@@ -334,6 +288,4 @@ func (s *scene) setUps(ctx context.Context) (n float64, err error) {
 	return n, nil
 }
 
-func (s *scene) checked(ctx context.Context) (c takeover.Check, err error) {
-	return c, s.tell(ctx, &c, "/check", nil)
-}
+func (s *scene) checked(ctx context.Context) (takeover.Check, error) { return s.probe.Check(ctx) }

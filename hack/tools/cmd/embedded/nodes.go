@@ -273,7 +273,7 @@ func (s *settings) cut(f *settings) (bool, error) {
 	return !strings.Contains(","+flags+",", ",UP,"), nil
 }
 
-// off kills all processes of a node at once: nobody there says anything to anybody.
+// off kills all processes of a node at once.
 func (f *settings) off(ctx context.Context) error {
 	pid := f.sandboxPID()
 	if pid == 0 {
@@ -313,6 +313,13 @@ func (s *settings) node(ctx context.Context, args []string) error {
 	}
 	switch args[0] {
 	case "off":
+		if !f.running() {
+			return fmt.Errorf("node %s is off", f.name())
+		}
+		// The cables first: the kernel, which lives on, would say to every peer that its connection is closed.
+		if err := s.plug(f, "down"); err != nil {
+			return err
+		}
 		return f.off(ctx)
 	case "cut":
 		if !f.running() {

@@ -136,6 +136,7 @@ func TestNodeRefuses(t *testing.T) {
 		"has the API server":   {"off", nodeName},
 		"has no node":          {"off", "other"},
 		"core5g-node-2 is off": {"cut", "core5g-node-2"},
+		"core5g-node-3 is off": {"off", "core5g-node-3"},
 		"node kill: want off":  {"kill", "core5g-node-2"},
 	} {
 		if err := s.node(t.Context(), args); err == nil || !strings.Contains(err.Error(), want) {
