@@ -180,6 +180,8 @@ e2e-onprem:
 
 # Three nodes of the embedded cluster, each a set of namespaces, of which the one that serves dies under traffic: it loses its power, and is cut off. The
 # cluster is made for it, and goes afterwards; KEEP=1 leaves it, STORIES= takes those that match. Not in make test: it takes a quarter of an hour.
+e2e-nodes: export CORE5G_INSTANCE ?= nodes
+e2e-nodes: export CORE5G_HOST_IP ?= 10.213.0.17
 e2e-nodes: export CORE5G_NODES = 3
 e2e-nodes: export CORE5G_HUGEPAGES ?= 300
 e2e-nodes:

@@ -36,6 +36,7 @@ spec: {plmns: [{mcc: "208", mnc: "93"}], tacs: ["000001"]}
 metadata: {namespace: ns, name: upf}
 spec:
   driver: AFPacket
+  ueToUE: Allow
   n3: {attachment: {type: Bridge, bridge: n3}, subnet: 172.30.3.0/24, endpoints: 172.30.3.16/28, gateway: 172.30.3.1, mtu: 1500}
   n6: {attachment: {type: Bridge, bridge: n6}, address: 172.30.6.2/24, gateway: 172.30.6.1, mtu: 1500}
   networkInstances:
@@ -77,6 +78,7 @@ func (p *forwardingFrames) start(s *story) netip.AddrPort {
 	s.objects = func() cluster.Objects { return o }
 	var file struct {
 		Interfaces map[string]any `json:"interfaces"`
+		UEToUE     string         `json:"ue_to_ue"`
 	}
 	unit := specs.UPFUnit(&o.UPFInstances[0], nil, specs.Platform{}, 0, at.Addr().String())
 	if err := yaml.Unmarshal([]byte(unit.Config.Data["upf-u.yaml"]), &file); err != nil {
@@ -216,7 +218,9 @@ func TestFramesOfEthernetSessions(t *testing.T) {
 	}
 
 	two.must(two.Idle(s.ctx))
-	paged := ethernetFrame(device(2), device(0xff), 0x88b8, 1<<30)
+	s.amf.WaitTrace("session 1 DEACTIVATED: 200", 1)
+	number++
+	paged := ethernetFrame(device(2), device(0xff), 0x88b8, number)
 	p.send(paged)
 	if !two.hears(paged, patience) {
 		t.Fatalf("the idle UE has no frame: %+v", two.Status())

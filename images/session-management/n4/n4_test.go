@@ -32,10 +32,10 @@ func unit(t *testing.T) (*fakesmf.SMF, *fakeupfu.UPFU) {
 }
 
 // unitWith a line of upf-c.yaml about pools.
-func unitWith(t *testing.T, pools string) (*fakesmf.SMF, *fakeupfu.UPFU) {
+func unitWith(t *testing.T, pools string, networks ...fakeupfu.Network) (*fakesmf.SMF, *fakeupfu.UPFU) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "upf.sock")
-	u, err := fakeupfu.Start(socket)
+	u, err := fakeupfu.StartOf(socket, networks...)
 	if err != nil {
 		t.Fatal(err)
 	}
