@@ -42,7 +42,7 @@
 #define UPF_SESSION_APPLICATIONS 32u // that are known by domain names
 #define UPF_DOMAINS_MAX 8192u        // of all applications
 #define UPF_SESSION_ETHERNET_FILTERS 1024u
-#define UPF_NONE16 0xffffu           // "none" of an index into an array of the session
+#define UPF_NONE16 0xffffu // "none" of an index into an array of the session
 #define UPF_WORKERS_MAX 64u
 // Groups of sessions by which drops are counted: those of one CP function in one Network Instance.
 // upf-c gives out the numbers and knows their names. Group 0: no session, or one without a group.
@@ -164,7 +164,7 @@ enum upf_record_type {
 	UPF_REC_EV_ERROR_IND = 34, // struct upf_ev_error_ind: a peer has no such tunnel
 	UPF_REC_EV_ECHO = 35,      // struct upf_echo: the peer answered the Echo Request
 	UPF_REC_EV_TRACE = 36,     // struct upf_ev_trace + the packet's first octets
-	UPF_REC_EV_MAC = 37,       // struct upf_ev_mac: a station of an Ethernet PDU session came or went
+	UPF_REC_EV_MAC = 37, // struct upf_ev_mac: a station of an Ethernet PDU session came or went
 };
 
 struct upf_record {
@@ -280,7 +280,8 @@ struct upf_ethernet_filter {
 	uint8_t destination_lo[6], destination_hi[6];
 	uint16_t type; // EtherType, behind the tags
 	uint16_t flags;
-	uint16_t c_tag, c_mask; // Tag Control Information, and which of its bits must be so: PCP, DEI, VID
+	// Tag Control Information (PCP, DEI, VID), and which of its bits must be so.
+	uint16_t c_tag, c_mask;
 	uint16_t s_tag, s_mask;
 	uint16_t sdf_first, sdf_count;
 	uint16_t sdf6_first, sdf6_count;
@@ -446,7 +447,8 @@ struct upf_urr {
 	uint16_t quota_far; // FAR ID for Quota Action: index of the FAR; UPF_NONE16: drop
 	uint8_t flags;      // UPF_URR_*
 	uint8_t reserved;
-	uint32_t ethernet_inactivity_s; // Ethernet Inactivity Timer: a station that is silent for so long has gone; 0: none
+	// Ethernet Inactivity Timer: a station that is silent for so long has gone; 0: none.
+	uint32_t ethernet_inactivity_s;
 };
 static_assert(sizeof(struct upf_urr) == 16, "upf_urr");
 
@@ -655,15 +657,14 @@ static_assert(UPF_PORTS == UPF_PORT_N6 + UPF_NETWORKS, "upf_port");
 		"of an address and port, or about one, that no NAT44 mapping has") \
 	X(NAT_PROTOCOL, "nat_protocol", "neither TCP, UDP nor what of ICMP NAT44 translates") \
 	X(MALFORMED_FRAME, "malformed_frame", \
-		"Ethernet frame of a PDU session that is cut short, or comes from a group address") \
+		"Ethernet frame that is cut short, or comes from a group address") \
 	X(BRIDGE_CONTROL, "bridge_control", \
 		"Ethernet frame to a group address that bridges do not forward") \
 	X(BRIDGE_SAME_SIDE, "bridge_same_side", \
 		"Ethernet frame to a station that is where it came from") \
 	X(BRIDGE_NO_SESSION, "bridge_no_session", \
 		"Ethernet frame to a network instance without a PDU session") \
-	X(FLOOD_LIMIT, "flood_limit", \
-		"copy of an Ethernet frame to all that was one too many") \
+	X(FLOOD_LIMIT, "flood_limit", "copy of an Ethernet frame to all that was one too many") \
 	X(FLOOD_FILTERED, "flood_filtered", \
 		"copy of an Ethernet frame to all that no PDR of a PDU session matches")
 
@@ -713,9 +714,9 @@ struct upf_local_stats {
 		detection_limited; // what was not looked at: too many of the session, or of all, in a second
 	uint64_t bridge_stations; // MAC addresses that bridges know now
 	uint64_t bridge_learned;
-	uint64_t bridge_moved;    // to another PDU session, or to N6 or from there
-	uint64_t bridge_aged;     // silent for too long
-	uint64_t bridge_full;     // what was not learned: no room, for the session, for N6 or for all
+	uint64_t bridge_moved; // to another PDU session, or to N6 or from there
+	uint64_t bridge_aged;  // silent for too long
+	uint64_t bridge_full;  // what was not learned: no room, for the session, for N6 or for all
 	uint64_t bridge_flooded;  // frames to all: unknown, multicast and broadcast destinations
 	uint64_t bridge_copies;   // of them
 	uint64_t bridge_switched; // frames from one PDU session to another

@@ -258,7 +258,7 @@ var DropReasons = [Drops]DropReason{
 	DropNatTable:            {"nat_table", "there are as many NAT44 mappings as there can be"},
 	DropNatMapping:          {"nat_mapping", "of an address and port, or about one, that no NAT44 mapping has"},
 	DropNatProtocol:         {"nat_protocol", "neither TCP, UDP nor what of ICMP NAT44 translates"},
-	DropMalformedFrame:      {"malformed_frame", "Ethernet frame of a PDU session that is cut short, or comes from a group address"},
+	DropMalformedFrame:      {"malformed_frame", "Ethernet frame that is cut short, or comes from a group address"},
 	DropBridgeControl:       {"bridge_control", "Ethernet frame to a group address that bridges do not forward"},
 	DropBridgeSameSide:      {"bridge_same_side", "Ethernet frame to a station that is where it came from"},
 	DropBridgeNoSession:     {"bridge_no_session", "Ethernet frame to a network instance without a PDU session"},

@@ -26,7 +26,7 @@ var mutations = []mutation{
 		"		sessionstore.ErrNotFound, sessionstore.ErrFenced,", "		sessionstore.ErrUnknown, sessionstore.ErrNotFound, sessionstore.ErrFenced,", 200, "", ""},
 	{"a write of unknown outcome is taken for a success", "runner/stored.go", "			case err == nil || lasting(err):", "			case err == nil || lasting(err) || err.Error() != \"\":\n				err = nil", 200, "", ""},
 	{"intents are not resumed", "runner/start.go", "			for _, key := range keys {", "			for _, key := range keys[:0] {", 400, "", ""},
-	{"who takes a UE over does not go on with it", "runner/ue.go", "	case unfinished(u.state.Record):", "	case false:", 200, "", ""},
+	{"who takes a UE over does not go on with it", "runner/ue.go", "	case unfinished(u.state.Record) && u.stored.revision.Writer != r.writer:", "	case false:", 200, "", ""},
 	{"a time is not delivered", "runner/start.go", "	u.queue = append(u.queue, queued{Event: procedure.Due{Name: name}})", "	_ = procedure.Due{}", 200, "", ""},
 	{"a message is never done with", "runner/runner.go", "	if q.done != nil && !r.stopped {", "	if q.done != nil && r.stopped {", 20, "", ""},
 	{"an association that ends is not seen", "runner/n2.go", "		r.once(func() { r.lose(association{terminator, f.Association}, f.Why) })", "", 200, "", "each is seen when something is sent to the UE, or it comes"},

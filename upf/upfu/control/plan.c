@@ -193,7 +193,7 @@ plan_put(struct plan *plan, struct op *op)
 		if (kept != NULL)
 			part->home = kept->home;
 		// The home of an Ethernet session is its bridge's.
-		if (old != NULL &&
+		if (kept != NULL && old != NULL &&
 			(part->ethernet != kept->ethernet ||
 				(part->ethernet && part->n6 != kept->n6)))
 			rc = EINVAL;
