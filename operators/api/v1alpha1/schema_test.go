@@ -517,6 +517,23 @@ func TestSchemaTakesDataNetworks(t *testing.T) {
 	}
 }
 
+// A pool in a data network of Ethernet is one mistake, and one sentence says which.
+func TestAPoolOfEthernetIsRefusedOnce(t *testing.T) {
+	const refused = `spec.dataNetworks[0]: Invalid value: "object": the core gives UEs no IP addresses in a data network of Ethernet: leave uePools, staticPools, dns, pcscf, breakouts and poolRouting out, also of upfs`
+	got := loadKind(t, "core5g.dev_slices.yaml").errors(t, `
+apiVersion: core5g.dev/v1beta1
+kind: Slice
+metadata: {name: plant}
+spec:
+  snssai: {sst: 1, sd: "445566"}
+  upfSelector: {name: plant}
+  dataNetworks: [{dnn: lan, sessionTypes: [Ethernet], uePools: [10.45.0.0/16]}]
+`, "")
+	if got != refused {
+		t.Errorf("answer %q, want %q", got, refused)
+	}
+}
+
 // The catalogue that has most to be looked at stays within what the API server spends on rules.
 func TestSchemaTakesAFullCatalogue(t *testing.T) {
 	var catalogue, tacs, plmns []string
