@@ -13,5 +13,6 @@ func (c *Cluster) Node(ctx context.Context, verb, name string) error {
 
 // OnNode runs a command on a node of the embedded cluster, whether the API server reaches that or not.
 func (c *Cluster) OnNode(ctx context.Context, name string, command ...string) (string, error) {
-	return c.exec(ctx, nil, filepath.Join(c.Root, "out/bin/embedded"), append([]string{"exec", "-node", name}, command...)...)
+	state := filepath.Dir(c.Kubeconfig) // there may be several clusters
+	return c.exec(ctx, nil, filepath.Join(c.Root, "out/bin/embedded"), append([]string{"exec", "-state", state, "-node", name}, command...)...)
 }
