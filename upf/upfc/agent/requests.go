@@ -117,7 +117,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 	if e := m.Elements.First(ie.PDNType); e != nil {
 		if v, err := e.Uint8(); err != nil {
 			return nil, err
-		} else if v &= 7; v == 0 || v > pdnTypeIPv4v6 && (v != pdnTypeEthernet || a.isBridge() == nil) {
+		} else if v &= 7; v == 0 || v > pdnTypeIPv4v6 && (v != rules.PDNTypeEthernet || a.isBridge() == nil) {
 			return nil, &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PDNType,
 				Detail: "only IPv4, IPv6 and IPv4v6 sessions are supported, and Ethernet where a network instance is of that"}
 		}
@@ -168,10 +168,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 }
 
 // pdnTypeIPv4v6 is the last PDN Type (TS 29.244 8.2.79) that is about IP.
-const (
-	pdnTypeIPv4v6   = 3
-	pdnTypeEthernet = 5
-)
+const pdnTypeIPv4v6 = 3
 
 func (a *Agent) upFSEID(s *session) *ie.IE {
 	up := a.cfg.PFCP.Advertise

@@ -44,7 +44,9 @@ func (e *events) Station(ev abi.EvMac) {
 	if a.stations.wait == nil {
 		a.stations.wait = map[uint32][]stationEvent{}
 	}
-	a.stations.wait[ev.Session] = append(a.stations.wait[ev.Session], s)
+	// The last word on a station is all that counts: one that comes and goes waits once.
+	earlier := func(o stationEvent) bool { return o.Station == s.Station && o.generation == generation }
+	a.stations.wait[ev.Session] = append(slices.DeleteFunc(a.stations.wait[ev.Session], earlier), s)
 	a.stations.mu.Unlock()
 	a.measurers.add(job{index: ev.Session, stations: true}, false)
 }
@@ -126,15 +128,17 @@ func changeStations(before []rules.Station, list []stationEvent) (now, detected,
 			now = append(now, e.Station)
 		}
 	}
-	for _, s := range now {
-		if !slices.Contains(before, s) {
-			detected = append(detected, s)
+	told := map[rules.Station]bool{}
+	for _, e := range list {
+		was, is := slices.Contains(before, e.Station), slices.Contains(now, e.Station)
+		switch {
+		case told[e.Station]:
+		case is && !was:
+			detected = append(detected, e.Station)
+		case was && !is:
+			removed = append(removed, e.Station)
 		}
-	}
-	for _, s := range before {
-		if !slices.Contains(now, s) {
-			removed = append(removed, s)
-		}
+		told[e.Station] = true
 	}
 	return now, detected, removed
 }

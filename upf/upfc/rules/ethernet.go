@@ -17,8 +17,8 @@ import (
 	"core5g.dev/core5g/upf/upfc/pfcp"
 )
 
-// pdnTypeEthernet is a PDN Type (TS 29.244 8.2.79).
-const pdnTypeEthernet = 5
+// PDNTypeEthernet is a PDN Type (TS 29.244 8.2.79).
+const PDNTypeEthernet = 5
 
 // MAC is an Ethernet address.
 type MAC [6]byte
@@ -265,7 +265,7 @@ func (p *planner) ethernetType(message pfcp.Elements) error {
 			return err
 		}
 		pdn = v & 7
-		n.Ethernet = n.Ethernet || pdn == pdnTypeEthernet
+		n.Ethernet = n.Ethernet || pdn == PDNTypeEthernet
 	}
 	var first *PDR
 	for id, r := range n.PDRs {
