@@ -207,7 +207,7 @@ func (d *DataNetwork) complete() error {
 		if err := f.complete(); err != nil {
 			return fail("flow %q: %v", f.Name, err)
 		}
-		if !d.Ethernet() && slices.ContainsFunc(f.Filters, func(f n1.Filter) bool { return f.Frame != n1.Frame{} }) {
+		if !d.Ethernet() && slices.ContainsFunc(f.Filters, n1.Filter.OfFrames) {
 			return fail("flow %q: a filter looks at frames, and sessions are of IP: leave ethernet out", f.Name)
 		}
 		for _, other := range d.Flows[:i] {
@@ -443,7 +443,7 @@ func (f *Flow) filters(t n1.SessionType) []n1.Filter {
 		if t == n1.Ethernet {
 			return false
 		}
-		return filter.Frame != n1.Frame{} || remote.IsValid() && (remote.Addr().Is4() && !HasIPv4(t) || remote.Addr().Is6() && !HasIPv6(t))
+		return filter.OfFrames() || remote.IsValid() && (remote.Addr().Is4() && !HasIPv4(t) || remote.Addr().Is6() && !HasIPv6(t))
 	})
 }
 

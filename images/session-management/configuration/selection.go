@@ -71,8 +71,7 @@ func (r Reason) String() string {
 	}
 	return [...]string{
 		"the data network has no UPF", "no UPF serves the tracking area", "no UPF has addresses of the session's type",
-		"no UPF has a route to the static address and the framed routes", "no UPF has said that it takes framed routes (FRRT)",
-		"every UPF is draining, locked or away", "every UPF is full or has refused",
+		"no UPF has a route to the static address and the framed routes", "no UPF has said that it takes framed routes (FRRT)", "every UPF is draining, locked or away", "every UPF is full or has refused",
 		"every UPF with room is overloaded",
 	}[r]
 }

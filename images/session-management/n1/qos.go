@@ -67,11 +67,14 @@ type filterOfIP struct {
 	SPI, FlowLabel          uint32
 }
 
+// OfFrames says whether a filter looks at frames, and not at packets alone.
+func (f Filter) OfFrames() bool { return f.Frame != Frame{} }
+
 // Format writes a filter without a Frame as it was written before there were any: digests of it are in records, and what has another one is told anew.
 func (f Filter) Format(s fmt.State, verb rune) {
 	format := fmt.FormatString(s, verb)
 	fmt.Fprintf(s, format, filterOfIP{f.ID, f.Direction, f.Remote, f.Local, f.Protocol, f.RemotePorts, f.LocalPorts, f.TOS, f.TOSMask, f.SPI, f.FlowLabel}) // a State takes whatever it is given
-	if f.Frame != (Frame{}) {
+	if f.OfFrames() {
 		fmt.Fprintf(s, format, f.Frame)
 	}
 }

@@ -202,14 +202,14 @@ func takeSubscription(t *turn, e Event) {
 	t.s.Decided, t.s.Subscription = subscribed(sub), sub.Digest()
 	newQoS(t.s, network)
 	if why := t.tooManyRoutes(); why != "" {
-		t.refuseFor("too many framed routes", why, request)
+		t.refuseRoutes("too many framed routes", why, request)
 		return
 	}
 	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6, Routes: t.s.Routes, Lot: t.lot()}
 	unit, err := t.in.Config.Select(network, want, t.in.Live) // step 8
 	none := (*configuration.Unavailable)(nil)
 	if errors.As(err, &none) && t.noneFor(none.Reason) {
-		t.refuseFor("no UPF takes framed routes", err.Error(), request)
+		t.refuseRoutes("no UPF takes framed routes", err.Error(), request)
 		return
 	}
 	if none != nil && none.Reason == configuration.Overloaded {

@@ -1,6 +1,8 @@
 package procedure
 
 import (
+	"slices"
+
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
 )
@@ -37,11 +39,4 @@ func onlyOf(allowed []n1.SessionType) n1.Cause {
 }
 
 // hasFrames says whether filters look at frames: in a session of IP there are none.
-func hasFrames(list []n1.Filter) bool {
-	for _, f := range list {
-		if f.Frame != (n1.Frame{}) {
-			return true
-		}
-	}
-	return false
-}
+func hasFrames(list []n1.Filter) bool { return slices.ContainsFunc(list, n1.Filter.OfFrames) }

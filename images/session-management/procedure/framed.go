@@ -38,8 +38,8 @@ func (t *turn) noneFor(reason configuration.Reason) bool {
 	return len(t.s.Routes) > 0 && (reason == configuration.NotFramed || reason == configuration.NoRoute)
 }
 
-// refuseFor what no unit has: a session without it would not be what is subscribed. Cause is counted, why is logged, and for who asks the AMF.
-func (t *turn) refuseFor(cause, why string, request *n1.EstablishmentRequest) {
+// refuseRoutes: a session without them would not be what is subscribed. Cause is counted, why is logged, and for who asks the AMF.
+func (t *turn) refuseRoutes(cause, why string, request *n1.EstablishmentRequest) {
 	f := refused(http.StatusInternalServerError, "INSUFFICIENT_RESOURCES_SLICE_DNN", request, n1.CauseInsufficientResources)
 	f.Detail = why
 	t.reply(f)

@@ -10,8 +10,8 @@ import (
 	"core5g.dev/core5g/images/session-management/record"
 )
 
-// Sessions of type Ethernet are those of the second data network in some worlds, beside IP in the first. Units that are upf-c's own code are left out while
-// that refuses them. What a unit hears behind a UE it reports until it is answered, and all is quiet when the record has it.
+// Sessions of type Ethernet are those of the second data network in some worlds, beside IP in the first. Units that are upf-c's own code are left out:
+// the upf-u beneath them has no bridge. What a unit hears behind a UE it reports until it is answered, and all is quiet when the record has it.
 
 const (
 	pdnEthernet = 5
