@@ -219,12 +219,20 @@ spec:
 	}
 }
 
-// saturate keeps the first phone's transfers going.
-func saturate(_ *testing.T, ctx context.Context) (undo func()) {
-	return repeat(ctx, func(ctx context.Context) error {
-		_, err := k.Throughput(ctx, firstPhone, dataNetwork, "down", 5)
+// saturate keeps the first phone's transfers going, and says what they carried where nobody was told of them.
+func saturate(t *testing.T, ctx context.Context) (undo func()) {
+	var transfers []string
+	stop := repeat(ctx, func(ctx context.Context) error {
+		carried, err := k.Throughput(ctx, firstPhone, dataNetwork, "down", 15)
+		transfers = append(transfers, fmt.Sprint(carried, err))
 		return err
 	})
+	return func() {
+		stop()
+		if t.Failed() {
+			t.Logf("transfers of %s: %s", firstPhone, strings.Join(transfers, "; "))
+		}
+	}
 }
 
 // Pods of trouble, in the simulated phones' image.

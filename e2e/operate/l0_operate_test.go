@@ -32,10 +32,10 @@ const (
 	// growLimit is for what grows as fast as the machine lets it.
 	growLimit = 6 * time.Minute
 
-	// quick are values of the chart for a suite that cannot wait for minutes. A worker counts as
-	// saturated early: how much the simulated phone can send depends on the machine.
+	// quick are values of the chart for a suite that cannot wait for minutes. A worker counts as saturated as
+	// soon as it has something to do: how much the simulated phone can send depends on the machine.
 	quick = `monitoring.interval="5s",monitoring.alerts.for="15s",monitoring.alerts.window="1m",` +
-		`monitoring.alerts.workerBusyRatio=0.2,monitoring.alerts.nodeAgentSilenceSeconds=75`
+		`monitoring.alerts.workerBusyRatio=0.05,monitoring.alerts.nodeAgentSilenceSeconds=75`
 )
 
 var (
