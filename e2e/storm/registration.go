@@ -174,7 +174,7 @@ func Register(ctx context.Context, k *cluster.Cluster, ues int, limit time.Durat
 	if _, err := k.Run(ctx, "wait", "pod/"+gNB, "--for=condition=Ready", "--timeout=2m"); err != nil {
 		return err
 	}
-	before, err := measure(ctx, k, time.Now())
+	before, err := rest(ctx, k)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func TestUsageIsThatOfTheCore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]Usage{"amf": {CPU: 2 * time.Second, Memory: 2 << 20, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	want := Usages{"amf": {CPU: 2 * time.Second, Memory: 2 << 20, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -96,19 +96,27 @@ func TestUsageIsThatOfTheCore(t *testing.T) {
 	}
 }
 
-func TestCPUIsWhatTheFunctionsTook(t *testing.T) {
+// Of ten seconds, half a second would have been taken by an AMF that nobody asks, at a twentieth of a CPU.
+func TestCPUIsWhatTheFunctionsTookForWhatWasAsked(t *testing.T) {
+	second := func(n int) time.Time { return time.Date(2026, 1, 2, 3, 4, n, 0, time.UTC) }
+	before := idleOf(
+		Usages{"amf": {CPU: 500 * time.Millisecond, At: second(0)}, "smf": {CPU: time.Minute, At: second(0)}, "upf": {At: second(0)}},
+		Usages{"amf": {CPU: time.Second, At: second(10)}, "smf": {CPU: time.Minute, At: second(10)}, "upf": {At: second(10)}, "nrf": {CPU: time.Second, At: second(10)}})
 	var out strings.Builder
-	cpu, err := tell(&out,
-		map[string]Usage{"amf": {CPU: time.Second}, "smf": {CPU: time.Minute}, "upf": {}},
-		map[string]Usage{"amf": {CPU: 3 * time.Second, Memory: 5 << 20}, "smf": {CPU: time.Second}, "pcf": {CPU: time.Second}, "upf": {CPU: time.Hour}})
+	cpu, err := tell(&out, before, Usages{
+		"amf": {CPU: 3 * time.Second, Memory: 5 << 20, At: second(20)}, "smf": {CPU: time.Second, At: second(20)},
+		"pcf": {CPU: time.Second, At: second(20)}, "nrf": {CPU: time.Second, At: second(20)}, "upf": {CPU: time.Hour, At: second(20)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Not the UPF's, and not what began again meanwhile.
-	if diff := cmp.Diff(map[string]time.Duration{"amf": 2 * time.Second, "pcf": time.Second}, cpu); diff != "" {
+	if diff := cmp.Diff(map[string]time.Duration{"amf": 1500 * time.Millisecond, "pcf": time.Second, "nrf": 0}, cpu); diff != "" {
 		t.Errorf("CPU (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(out.String(), "restarted") {
-		t.Errorf("the SMF's restart is not told:\n%s", &out)
+	for _, want := range []string{"5.0 %", "restarted"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("nothing is told of %q:\n%s", want, &out)
+		}
 	}
 }

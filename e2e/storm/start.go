@@ -28,7 +28,7 @@ func Start(ctx context.Context, k *cluster.Cluster, times int, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	before, err := measure(ctx, k, time.Now())
+	before, err := rest(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -42,11 +42,7 @@ func Start(ctx context.Context, k *cluster.Cluster, times int, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	cpu := map[string]time.Duration{}
-	for name, u := range after {
-		cpu[name] = u.CPU - before[name].CPU
-	}
-	return startLines(out, s.layout, started, took, cpu)
+	return startLines(out, s.layout, started, took, before.beyond(after))
 }
 
 // phone is the SUPI of that of `make up`.

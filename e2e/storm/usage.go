@@ -24,6 +24,9 @@ type Usage struct {
 	At time.Time
 }
 
+// Usages by component.
+type Usages map[string]Usage
+
 // summary is as much of the kubelet's /stats/summary as is looked at.
 type summary struct {
 	Pods []struct {
@@ -41,12 +44,12 @@ type summary struct {
 }
 
 // usages by component of what a kubelet has said; components are those of the pods, by name.
-func usages(raw []byte, components map[string]string) (map[string]Usage, error) {
+func usages(raw []byte, components map[string]string) (Usages, error) {
 	var s summary
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, fmt.Errorf("the kubelet's summary: %w", err)
 	}
-	found := map[string]Usage{}
+	found := Usages{}
 	for _, pod := range s.Pods {
 		component, ok := components[pod.PodRef.Name]
 		if !ok || pod.PodRef.Namespace != cluster.Namespace {
@@ -69,8 +72,8 @@ func usages(raw []byte, components map[string]string) (map[string]Usage, error) 
 }
 
 // measure waits until all kubelets have looked at the core after the moment, and returns what they say.
-func measure(ctx context.Context, k *cluster.Cluster, moment time.Time) (map[string]Usage, error) {
-	var found map[string]Usage
+func measure(ctx context.Context, k *cluster.Cluster, moment time.Time) (Usages, error) {
+	var found Usages
 	return found, cluster.Eventually(ctx, time.Minute, func() error {
 		pods, err := k.Pods(ctx, "app.kubernetes.io/name=core5g")
 		if err != nil {
@@ -85,7 +88,7 @@ func measure(ctx context.Context, k *cluster.Cluster, moment time.Time) (map[str
 				nodes[pod.Spec.NodeName] = true
 			}
 		}
-		found = map[string]Usage{}
+		found = Usages{}
 		for node := range nodes {
 			raw, err := k.Run(ctx, "get", "--raw", "/api/v1/nodes/"+node+"/proxy/stats/summary")
 			if err != nil {
@@ -110,24 +113,67 @@ func measure(ctx context.Context, k *cluster.Cluster, moment time.Time) (map[str
 	})
 }
 
-// tell prints what each component took between two measurements, and answers their CPU. UPFs poll, and take the CPUs that they
-// have whatever comes.
-func tell(out io.Writer, before, after map[string]Usage) (cpu map[string]time.Duration, err error) {
-	cpu = map[string]time.Duration{}
+// idle is what components take of a CPU while nothing is asked of them, and what they have taken until then.
+type idle struct {
+	from Usages
+	// share of a CPU by component.
+	share map[string]float64
+}
+
+// rest looks twice at a core of which nothing is asked: kubelets look every ten seconds or so, and what is between
+// two looks of theirs is more than what is measured.
+func rest(ctx context.Context, k *cluster.Cluster) (idle, error) {
+	first, err := measure(ctx, k, time.Now())
+	if err != nil {
+		return idle{}, err
+	}
+	second, err := measure(ctx, k, time.Now())
+	if err != nil {
+		return idle{}, err
+	}
+	return idleOf(first, second), nil
+}
+
+func idleOf(first, second Usages) idle {
+	i := idle{from: second, share: map[string]float64{}}
+	for component, u := range second {
+		if b, ok := first[component]; ok && u.CPU >= b.CPU && u.At.After(b.At) {
+			i.share[component] = float64(u.CPU-b.CPU) / float64(u.At.Sub(b.At))
+		}
+	}
+	return i
+}
+
+// beyond is the CPU by component of what was asked: what it takes idle is not in it. Components that have begun
+// anew since are left out.
+func (i idle) beyond(after Usages) map[string]time.Duration {
+	cpu := map[string]time.Duration{}
+	for component, a := range after {
+		if b := i.from[component]; a.CPU >= b.CPU {
+			alone := time.Duration(i.share[component] * float64(a.At.Sub(b.At)))
+			cpu[component] = max(0, a.CPU-b.CPU-alone)
+		}
+	}
+	return cpu
+}
+
+// tell prints what each component took of a CPU while idle, and beyond that for what was asked, and answers the latter. UPFs poll, and
+// take the CPUs that they have whatever comes.
+func tell(out io.Writer, before idle, after Usages) (cpu map[string]time.Duration, err error) {
+	cpu = before.beyond(after)
+	delete(cpu, "upf")
 	const mebi = 1 << 20
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "function\tCPU s\tMiB before\tMiB after\t")
+	fmt.Fprintln(table, "function\tidle\tCPU s\tMiB before\tMiB after\t")
 	for _, component := range slices.Sorted(maps.Keys(after)) {
 		if component == "upf" {
 			continue
 		}
-		a, b := after[component], before[component]
-		if a.CPU < b.CPU {
-			fmt.Fprintf(table, "%s\trestarted\t%d\t%d\t\n", component, b.Memory/mebi, a.Memory/mebi)
-			continue
+		took, was := "restarted", before.from[component].Memory/mebi
+		if c, ok := cpu[component]; ok {
+			took = fmt.Sprintf("%.1f", c.Seconds())
 		}
-		cpu[component] = a.CPU - b.CPU
-		fmt.Fprintf(table, "%s\t%.1f\t%d\t%d\t\n", component, (a.CPU - b.CPU).Seconds(), b.Memory/mebi, a.Memory/mebi)
+		fmt.Fprintf(table, "%s\t%.1f %%\t%s\t%d\t%d\t\n", component, before.share[component]*100, took, was, after[component].Memory/mebi)
 	}
 	return cpu, table.Flush()
 }
