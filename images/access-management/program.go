@@ -97,7 +97,9 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Ar
 	}
 	scheme, transport := around.Scheme(), around.Outgoing()
 	// AUSF, UDM, PCF and SMF are found by the NRF, or by the command line.
-	finder := around.Finder(ctx, group.Go, discovery.Options{NRF: c.NRF, Fixed: c.Fixed(), Type: "AMF", InstanceID: c.instance()})
+	finder := around.Finder(ctx, group.Go, discovery.Options{
+		NRF: c.NRF, Fixed: c.Fixed(), Type: "AMF", InstanceID: c.instance(), Memory: pod.Memory(store, c.Holder()),
+	})
 	client := sbi.NewClient(transport, finder, around.Registry)
 	o := worker.Options{
 		Log: around.Log, Holder: c.Holder(), Set: set, Shards: c.Shards, Store: store, Sealer: sealer, InstanceID: c.instance(), URI: c.uri(scheme),

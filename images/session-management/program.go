@@ -102,6 +102,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Ar
 	// AMF, UDM, PCF and CHF are found by the NRF, or by the command line.
 	finder := around.Finder(ctx, group.Go, discovery.Options{
 		NRF: c.NRF, Fixed: c.Fixed(), Type: "SMF", InstanceID: shards[0].InstanceID, Ahead: nudm.Services(),
+		Memory: pod.Memory(store, c.Holder()),
 	})
 	client := sbi.NewClient(transport, finder, around.Registry)
 	o := shard.Options{

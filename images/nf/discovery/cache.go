@@ -29,7 +29,7 @@ const (
 	setPause = 30 * time.Second
 	// shunned is how long an endpoint that was not reached stays behind others.
 	shunned = 5 * time.Second
-	// forgotten is how long an answer is used after it has expired, while the NRF knows nobody: one that has lost its
+	// forgotten is how long an answer is used after it has expired, while the NRF knows nobody, and after the NRF is back: one that has lost its
 	// profiles has them again when their functions have noticed.
 	forgotten = 60 * time.Second
 	// maxAnswer bounds what is read of the NRF's answer, maxEntries what is remembered.
@@ -50,6 +50,8 @@ type Options struct {
 	Type, InstanceID string
 	// Ahead are services that Run looks up when it begins: an NRF that is away later has named them already, whoever asks first.
 	Ahead []sbi.Service
+	// Memory, where it is set, has what the NRF has said to others like us, for questions that we have not asked before it was away.
+	Memory Memory
 	// CallbackRoot is the API root where Register's route is reached, "" to be told of no changes.
 	CallbackRoot string
 	Transport    http.RoundTripper
@@ -72,12 +74,19 @@ type Cache struct {
 	wake    chan struct{}        // something in types is new, or the NRF is back
 	away    bool                 // the NRF did not answer when it was last asked
 	back    bool                 // it answers again, and Run has not seen it
+	// answers is since when the NRF has answered, zero while it is away; why is what it did instead.
+	answers time.Time
+	why     error
+	// forgetful: the memory did not take what it was given, which was said.
+	forgetful bool
 }
 
 // entry is what is known of one question.
 type entry struct {
 	nfType    string
 	endpoints []sbi.Endpoint
+	// remembered are those that the memory has.
+	remembered []sbi.Endpoint
 	// until is when the NRF is to be asked again, and known when it last named the endpoints.
 	until, known time.Time
 	// asking is closed when the question under way is answered; nil: there is none.
@@ -237,38 +246,80 @@ func (c *Cache) ordered(endpoints []sbi.Endpoint) []sbi.Endpoint {
 	return append(well, ill...)
 }
 
-// ask asks the NRF, and keeps what it says.
+// ask asks the NRF, and keeps what it says. Where it says nothing, and we do not know either, the memory may: at once of an NRF that is known to be away.
 func (c *Cache) ask(ctx context.Context, s sbi.Service, query string, e *entry) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
+	c.mu.Lock()
+	unknown, away, why := len(e.endpoints) == 0, c.away, c.why
+	c.mu.Unlock()
+	var before []sbi.Endpoint
+	if unknown && away {
+		if before = c.recall(ctx, query); len(before) > 0 {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			e.endpoints, e.err = before, why
+			c.asked(e, c.options.Now().Add(pause))
+			return
+		}
+	}
 	endpoints, validity, err := c.search(ctx, s, query)
+	if unknown && !away && len(endpoints) == 0 && (err != nil || c.mayHaveForgotten()) {
+		before = c.recall(ctx, query)
+	}
+	c.take(s, e, endpoints, validity, before, err)
+	if len(endpoints) > 0 && c.options.Memory != nil {
+		c.remember(ctx, query, e, endpoints)
+	}
+}
+
+// mayHaveForgotten reports whether an NRF that knows nobody may have lost what it knew.
+func (c *Cache) mayHaveForgotten() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answers.IsZero() || c.options.Now().Sub(c.answers) <= forgotten
+}
+
+// asked ends a question. c.mu is held.
+func (c *Cache) asked(e *entry, until time.Time) {
+	close(e.asking)
+	e.asking, e.until = nil, until
+	if e.changed {
+		e.until = c.options.Now()
+	}
+}
+
+// take what the NRF has said, or that it said nothing. before is what it said before, to whomever.
+func (c *Cache) take(s sbi.Service, e *entry, endpoints []sbi.Endpoint, validity time.Duration, before []sbi.Endpoint, err error) {
 	now := c.options.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(e.asking)
-	e.asking = nil
-	switch {
-	case err != nil:
+	if len(before) > 0 {
+		e.endpoints = before
+	}
+	if err != nil {
 		if !c.away {
 			c.options.Log.Warn("the NRF does not say who serves what: what it said last is used", "nrf", c.options.NRF, "service", s.Name, "error", err)
 		}
-		c.away = true
-		e.err, e.until = err, now.Add(pause)
+		c.away, c.why, c.answers = true, err, time.Time{}
+		e.err = err
+		c.asked(e, now.Add(pause))
 		return
-	case len(endpoints) == 0:
-		e.err, e.until = ErrNobody, now.Add(pause)
+	}
+	if c.answers.IsZero() {
+		c.answers = now
+	}
+	until := now.Add(validity)
+	if len(endpoints) > 0 {
+		e.endpoints, e.err, e.known = endpoints, nil, now
+	} else {
+		e.err, until = ErrNobody, now.Add(pause)
 		if s.Set != "" && s.Instance == "" {
-			e.until = now.Add(setPause)
+			until = now.Add(setPause)
 		}
-		if now.Sub(e.known) > forgotten {
+		if now.Sub(e.known) > forgotten && now.Sub(c.answers) > forgotten {
 			e.endpoints = nil
 		}
-	default:
-		e.endpoints, e.err, e.known, e.until = endpoints, nil, now, now.Add(validity)
 	}
-	if e.changed {
-		e.until = now
-	}
+	c.asked(e, until)
 	if c.away {
 		c.away, c.back = false, true
 		c.options.Log.Info("the NRF answers again", "nrf", c.options.NRF)
@@ -277,6 +328,8 @@ func (c *Cache) ask(ctx context.Context, s sbi.Service, query string, e *entry) 
 }
 
 func (c *Cache) search(ctx context.Context, s sbi.Service, query string) ([]sbi.Endpoint, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
 	status, raw, err := c.do(ctx, http.MethodGet, c.options.NRF+"/nnrf-disc/v1/nf-instances?"+query, nil)
 	if err != nil {
 		return nil, 0, err
