@@ -97,7 +97,8 @@ func (c *testClock) add(d time.Duration) {
 	c.offset += d
 }
 
-func startEnvironment(t *testing.T) *environment {
+// startAPIServer is one of the test's own.
+func startAPIServer(t *testing.T) (*envtest.Environment, *rest.Config) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("an API server is started: not with -short")
@@ -117,29 +118,33 @@ func startEnvironment(t *testing.T) *environment {
 	if os.Getenv("CORE5G_TEST_LOG") != "" {
 		ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
 	}
-	e := &environment{
-		env: &envtest.Environment{
-			ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
-			BinaryAssetsDirectory:    assets,
-			CRDDirectoryPaths:        []string{filepath.Join("..", "config", "crd")},
-			ErrorIfCRDPathMissing:    true,
-		},
-		nrfs:  newFakeNRFs(),
-		smfs:  newFakeSMFs(),
-		clock: &testClock{}, metrics: prometheus.NewRegistry(),
+	env := &envtest.Environment{
+		ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
+		BinaryAssetsDirectory:    assets,
+		CRDDirectoryPaths:        []string{filepath.Join("..", "config", "crd")},
+		ErrorIfCRDPathMissing:    true,
 	}
 	// A fleet has more units than the default range has addresses for their N4 Services.
-	e.env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
-	restConfig, err := e.env.Start()
+	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
+	restConfig, err := env.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.env.Stop(); err != nil {
+		if err := env.Stop(); err != nil {
 			t.Log(err)
 		}
 	})
 	restConfig.QPS, restConfig.Burst = 500, 1000
+	return env, restConfig
+}
+
+func startEnvironment(t *testing.T) *environment {
+	t.Helper()
+	env, restConfig := startAPIServer(t)
+	e := &environment{
+		env: env, nrfs: newFakeNRFs(), smfs: newFakeSMFs(), clock: &testClock{}, metrics: prometheus.NewRegistry(),
+	}
 	scheme, err := Scheme()
 	if err != nil {
 		t.Fatal(err)

@@ -156,6 +156,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Sessions: o.Sessions, Topology: o.Topology, Associations: o.Associations, Rejections: rejections,
 		},
 		"Subscriber": &SubscriberReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		"serving":    &ServingReconciler{Client: mgr.GetClient()},
 	} {
 		if err := c.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("controller of %s: %w", name, err)

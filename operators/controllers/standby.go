@@ -29,7 +29,7 @@ import (
 // one is its standby, which is made anew whenever that is due, for no session ends with it. So an update goes to the standby first, and
 // to the unit when the standby is in sync: it takes over when the unit's pod ends.
 //
-// Two things only the operator can do. It puts the label on the pod that serves by which the unit's N4 Service leads there. And it frees
+// Two things only the operator can do. It puts the label on the pod that serves by which the unit's N4 Service leads there (serving.go). And it frees
 // a unit whose pods are gone: their names in the Lease would keep their successors standing by for ever. That a pod's processes are gone
 // is the word of the API server, which has no object of it any more.
 //
@@ -190,10 +190,7 @@ func (r *UPFReconciler) findMembers(ctx context.Context, s *upfScope, u *unitSco
 	if !u.served {
 		return nil
 	}
-	if err := r.mark(ctx, u.pod, true); err != nil {
-		return err
-	}
-	return r.mark(ctx, u.standby.pod, false)
+	return leadTo(ctx, r.Client, u.pod, u.standby.pod)
 }
 
 // newStandbyScope begins with what was said of a unit's standby last.
@@ -306,19 +303,6 @@ func (r *UPFReconciler) free(ctx context.Context, s *upfScope, u *unitScope, lea
 		r.Recorder.Eventf(s.upf, corev1.EventTypeWarning, "UnitFreed", "%s: the pod that served it is gone, and no standby has taken over: the next pod begins without sessions", u.status.Name)
 	}
 	return client.IgnoreNotFound(err)
-}
-
-// mark has the unit's N4 Service lead to a pod, or not.
-func (r *UPFReconciler) mark(ctx context.Context, pod *corev1.Pod, serves bool) error {
-	if pod == nil || (pod.Labels[api.LabelServing] != "") == serves {
-		return nil
-	}
-	value := "null"
-	if serves {
-		value = `"true"`
-	}
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, api.LabelServing, value)
-	return client.IgnoreNotFound(r.Patch(ctx, pod.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch))))
 }
 
 // mayMake says why no pod of the unit may be made now: what is there heeds the Lease only if it was made for redundancy.
