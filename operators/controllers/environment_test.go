@@ -62,6 +62,8 @@ type environment struct {
 	metrics *prometheus.Registry
 	// released are the associations that UPFs were told are over, "upf smf"; silent are UPFs that do not answer.
 	released, silent sync.Map
+	// unreached are N2 terminators that do not answer, by namespace/name.
+	unreached sync.Map
 }
 
 // testClock is the real clock plus what the test has added. While it is held, only what is added moves it.
@@ -192,8 +194,14 @@ func startEnvironment(t *testing.T) *environment {
 			return nil, errors.New("connection refused")
 		},
 		UserPlane: e.smfs.at,
-		Now:       e.clock.now,
-		Metrics:   e.metrics,
+		Reach: func(_ context.Context, pod *corev1.Pod) error {
+			if _, is := e.unreached.Load(pod.Namespace + "/" + pod.Name); is {
+				return errors.New("no route to host")
+			}
+			return nil
+		},
+		Now:     e.clock.now,
+		Metrics: e.metrics,
 	}); err != nil {
 		t.Fatal(err)
 	}

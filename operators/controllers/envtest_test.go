@@ -62,6 +62,7 @@ func TestEnvtest(t *testing.T) {
 		"a UPF unit is restarted only when it was asked for":     e.testUnitUpdates,
 		"a unit with a standby is taken over":                    e.testStandby,
 		"a unit of a lost node":                                  e.testLostNode,
+		"an N2 terminator that does not answer":                  e.testSilentTerminator,
 		"one UPF a socket":                                       e.testPerSocket,
 		"what is short is said and waited for":                   e.testNoFit,
 		"Preferred flags a misaligned unit":                      e.testMisalignedIsFlagged,

@@ -20,6 +20,8 @@ package controllers
 // +kubebuilder:rbac:groups=policy,namespace=core5g,resources=poddisruptionbudgets,verbs=get
 // +kubebuilder:rbac:groups=networking.k8s.io,namespace=core5g,resources=networkpolicies,verbs=get
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=pods,verbs=get;list;watch;create;patch;delete
+// That an N2 terminator which does not answer is not ready (silentterminators.go).
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=pods/status,verbs=patch
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=core5g,resources=network-attachment-definitions,verbs=get;create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=core5g,resources=leases,verbs=get;list;watch;create;update;patch

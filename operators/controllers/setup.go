@@ -94,7 +94,9 @@ type Options struct {
 	Associations func(ctx context.Context, pod *corev1.Pod, units []string) (*associations.Report, error)
 	// UserPlane returns the user-plane API of the SMF at a base URL.
 	UserPlane func(baseURL string, identity *sbitls.Identity) UserPlane
-	Now       func() time.Time
+	// Reach an N2 terminator; nil: they are not asked.
+	Reach func(ctx context.Context, pod *corev1.Pod) error
+	Now   func() time.Time
 	// Metrics is where the state of all objects is registered; nil for nowhere.
 	Metrics prometheus.Registerer
 }
@@ -120,6 +122,7 @@ func DefaultOptions(p specs.Platform) Options {
 		UserPlane: func(baseURL string, identity *sbitls.Identity) UserPlane {
 			return &userplane.SMF{BaseURL: baseURL, HTTP: over(calls, identity)}
 		},
+		Reach:   reachMetrics,
 		Now:     time.Now,
 		Metrics: metrics.Registry,
 	}
@@ -160,6 +163,11 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	} {
 		if err := c.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("controller of %s: %w", name, err)
+		}
+	}
+	if o.Reach != nil {
+		if err := mgr.Add(&SilentTerminators{Client: mgr.GetClient(), Reach: o.Reach, Now: o.Now}); err != nil {
+			return err
 		}
 	}
 	for _, kind := range []client.Object{&api.Core5G{}, &api.Slice{}, &api.UPFInstance{}, &api.Subscriber{}} {

@@ -152,8 +152,8 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		admit(components(core, []string{string(api.FunctionAMF)}), policyPort(corev1.ProtocolTCP, PortN2Workers))
 	}
 	scrapers := metricsPeers(core)
-	if component == componentUPF || core.OwnControlPlane() && (component == string(api.FunctionSMF) || component == string(api.FunctionControlPlane)) {
-		// The operator counts sessions before it ends a unit, and asks the SMF for its associations with UPFs that run elsewhere.
+	if component == ComponentN2 || component == componentUPF || core.OwnControlPlane() && (component == string(api.FunctionSMF) || component == string(api.FunctionControlPlane)) {
+		// The operator counts sessions before it ends a unit, asks the SMF for its associations with UPFs that run elsewhere, and N2 terminators whether they are there.
 		scrapers = append(scrapers, components(core, []string{componentOperator})...)
 	}
 	admit(scrapers, policyPort(corev1.ProtocolTCP, PortMetrics))

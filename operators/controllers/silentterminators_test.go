@@ -1,0 +1,127 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+func terminatorPod(namespace, core, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name), Labels: specs.Labels(core, specs.ComponentN2)},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "n2", Image: "core5g/access-management:dev"}}},
+		Status: corev1.PodStatus{PodIP: "10.244.0.9", Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+		}},
+	}
+}
+
+func TestSilentTerminators(t *testing.T) {
+	for name, c := range map[string]struct {
+		// silent by round; which of a, b and c answer nothing then.
+		silent []string
+		want   string
+	}{
+		"all answer":                              {[]string{"", "", "", ""}, ""},
+		"one is silent":                           {[]string{"a", "a", "a"}, "a"},
+		"for a moment":                            {[]string{"a", "a", "", "a", "a"}, ""},
+		"two are":                                 {[]string{"ab", "ab", "ab"}, "ab"},
+		"nobody answers: it is we who are cut":    {[]string{"abc", "abc", "abc", "abc", "abc"}, ""},
+		"nobody answered, and one does again":     {[]string{"abc", "abc", "abc", "ab"}, "ab"},
+		"the last ones answer no more afterwards": {[]string{"a", "a", "a", "bc", "bc", "bc", "bc"}, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme, err := Scheme()
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods := []client.Object{terminatorPod("ns", "core5g", "a"), terminatorPod("ns", "core5g", "b"), terminatorPod("ns", "core5g", "c")}
+			// Those of other cores are no evidence, and neither are pods that are on their way out, or have no address yet.
+			alone := terminatorPod("ns", "another", "alone")
+			young := terminatorPod("ns", "core5g", "young")
+			young.Status.PodIP = ""
+			worker := terminatorPod("ns", "core5g", "worker")
+			worker.Labels[api.LabelComponent] = "amf"
+			live := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Pod{}).WithObjects(append(pods, alone, young, worker)...).Build()
+			now := time.Unix(1_000_000, 0)
+			round := ""
+			s := &SilentTerminators{Client: live, Now: func() time.Time { return now }, Reach: func(_ context.Context, pod *corev1.Pod) error {
+				if strings.Contains(round, pod.Name) || pod.Name == "alone" || pod.Name == "worker" {
+					return errors.New("no route to host")
+				}
+				return nil
+			}}
+			for _, round = range c.silent {
+				now = now.Add(silenceEvery)
+				if err := s.look(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var list corev1.PodList
+			if err := live.List(t.Context(), &list); err != nil {
+				t.Fatal(err)
+			}
+			var out []string
+			for i := range list.Items {
+				pod := &list.Items[i]
+				if len(pod.Status.Conditions) != 2 || pod.Status.PodIP == "" && pod.Name != "young" {
+					t.Errorf("pod %s has %+v", pod.Name, pod.Status)
+				}
+				if !podReady(pod) {
+					out = append(out, pod.Name)
+					if ready := pod.Status.Conditions[0]; ready.Reason != reasonSilent || !strings.Contains(ready.Message, "no route to host") || ready.LastTransitionTime.IsZero() {
+						t.Errorf("pod %s says %+v", pod.Name, ready)
+					}
+				}
+			}
+			slices.Sort(out)
+			if got := strings.Join(out, ""); got != c.want {
+				t.Errorf("taken out are %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func (e *environment) testSilentTerminator(t *testing.T) {
+	ns := e.namespace(t)
+	pods := []*corev1.Pod{terminatorPod(ns, "core5g", "n2-a"), terminatorPod(ns, "core5g", "n2-b")}
+	for _, pod := range pods {
+		status := pod.Status
+		e.create(t, pod)
+		e.editStatus(t, pod, func() { pod.Status = status })
+	}
+	e.unreached.Store(ns+"/n2-a", true)
+	ready := func(name string) *corev1.PodCondition {
+		pod := &corev1.Pod{}
+		e.get(t, pod, ns, name)
+		for i := range pod.Status.Conditions {
+			if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+				return c
+			}
+		}
+		t.Fatalf("pod %s has no condition Ready", name)
+		return nil
+	}
+	eventually(t, "the one that is silent is taken out", func() error {
+		if c := ready("n2-a"); c.Status != corev1.ConditionFalse || c.Reason != reasonSilent {
+			return fmt.Errorf("it is %+v", c)
+		}
+		return nil
+	})
+	if c := ready("n2-b"); c.Status != corev1.ConditionTrue {
+		t.Errorf("the other one is %+v", c)
+	}
+}
