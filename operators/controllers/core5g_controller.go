@@ -73,6 +73,8 @@ type coreScope struct {
 	// store is the embedded session store, where there is one, and storeNext when a store is looked at again.
 	store     *api.FunctionStatus
 	storeNext time.Duration
+	// storeLacks says what one of its servers waits for while the others serve.
+	storeLacks string
 	// databaseNext is when the database of subscribers is asked again.
 	databaseNext time.Duration
 }
@@ -366,13 +368,13 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 	return nil
 }
 
-// deploymentProblem says why a Deployment is not available, or "".
+// deploymentProblem says why a Deployment is not available, or "". Its pods are told by the labels of its template, which may be more than it selects by.
 func deploymentProblem(ctx context.Context, c client.Client, d *appsv1.Deployment) (string, error) {
 	if available(d) {
 		return "", nil
 	}
 	var pods corev1.PodList
-	if err := c.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
+	if err := c.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Template.Labels)); err != nil {
 		return "", err
 	}
 	onLost := ""

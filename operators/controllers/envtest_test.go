@@ -54,6 +54,7 @@ func TestEnvtest(t *testing.T) {
 		"an external database comes from a Secret":               e.testExternalDatabase,
 		"what the AMF cannot use is said, and holds up nothing":  e.testWhatTheAMFCannotUse,
 		"a session store is made where it is asked for":          e.testSessionStore,
+		"a session store of three":                               e.testStoreOfThree,
 		"a site's session store is looked at":                    e.testExternalSessionStore,
 		"a Slice comes and goes without touching anything else":  e.testSliceLife,
 		"a selector that is a mistake takes nothing away":        e.testSelectorMistake,

@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,6 +32,8 @@ const (
 	storeCheckEvery = 30 * time.Second
 	storeRetryEvery = 5 * time.Second
 	storeTimeout    = 5 * time.Second
+	// mostStoreMembers are the servers that an embedded store may have.
+	mostStoreMembers = 3
 )
 
 // keepSessionStore comes before the functions that keep records in the store.
@@ -97,7 +101,7 @@ func (r *CoreReconciler) storeWasUsed(ctx context.Context, s *coreScope) (bool, 
 	if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionSessionStoreReady) != nil {
 		return true, nil
 	}
-	claim := specs.SessionStoreClaim(s.core)
+	claim := specs.SessionStoreClaim(s.core, 0)
 	if claim == nil || !specs.EmbeddedSessionStore(s.core) {
 		return false, nil
 	}
@@ -111,21 +115,73 @@ func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (s
 	if err != nil {
 		return "", err
 	}
-	if problem, err := r.keepClaim(ctx, s); err != nil || problem != "" {
-		return problem, err
-	}
-	store := specs.SessionStoreFunction(s.core, r.Platform, password)
-	if err := r.applier.applyFunction(ctx, s.kept, &store); err != nil {
+	members, err := r.storeMembers(ctx, s, password)
+	if err != nil {
 		return "", err
 	}
-	starting, err = deploymentProblem(ctx, r.Client, store.Deployment)
+	for n := range members {
+		if problem, err := r.keepClaim(ctx, specs.SessionStoreClaim(s.core, n)); err != nil || problem != "" {
+			return problem, err
+		}
+	}
+	var waiting []string
+	for n := range members {
+		problem, err := r.applyStoreMember(ctx, s, &members[n], len(waiting) > 0)
+		if err != nil {
+			return "", err
+		}
+		if problem != "" {
+			waiting = append(waiting, problem)
+		}
+	}
 	s.store = &api.FunctionStatus{
-		Name: store.Function, Ready: metav1.ConditionTrue, Message: starting, Image: store.Deployment.Spec.Template.Spec.Containers[0].Image,
+		Name: members[0].Function, Ready: metav1.ConditionTrue, Message: strings.Join(waiting, "; "), Image: members[0].Deployment.Spec.Template.Spec.Containers[0].Image,
 	}
-	if starting != "" {
-		s.store.Ready = metav1.ConditionFalse
+	if len(waiting) == 0 {
+		return "", nil
 	}
-	return starting, err
+	s.store.Ready = metav1.ConditionFalse
+	if len(members)-len(waiting) > len(members)/2 { // the others serve; what is with them they say themselves
+		s.storeLacks = s.store.Message
+		return "", nil
+	}
+	return s.store.Message, nil
+}
+
+// storeMembers are the servers of the embedded store, whose Services there are.
+func (r *CoreReconciler) storeMembers(ctx context.Context, s *coreScope, password string) ([]specs.FunctionObjects, error) {
+	if specs.SessionStoreMembers(s.core) == 1 {
+		return []specs.FunctionObjects{specs.SessionStoreFunction(s.core, r.Platform, password)}, nil
+	}
+	services := specs.SessionStoreServices(s.core)
+	for _, service := range services {
+		if err := r.applier.applyService(ctx, s.kept, service); err != nil {
+			return nil, err
+		}
+	}
+	var out []specs.FunctionObjects
+	for n := range services {
+		out = append(out, specs.SessionStoreMember(s.core, r.Platform, password, n, services))
+	}
+	return out, nil
+}
+
+// applyStoreMember makes or changes a member, and says why it does not serve. One that runs is not changed while another one does not: of three, two go on.
+func (r *CoreReconciler) applyStoreMember(ctx context.Context, s *coreScope, m *specs.FunctionObjects, othersWait bool) (problem string, err error) {
+	if othersWait {
+		live := &appsv1.Deployment{}
+		err := r.Get(ctx, client.ObjectKeyFromObject(m.Deployment), live)
+		if client.IgnoreNotFound(err) != nil {
+			return "", err
+		}
+		if err == nil && available(live) {
+			return "", nil
+		}
+	}
+	if err := r.applier.applyFunction(ctx, s.kept, m); err != nil {
+		return "", err
+	}
+	return deploymentProblem(ctx, r.Client, m.Deployment)
 }
 
 // storePassword is the one in the Secret, which is made where there is none.
@@ -145,8 +201,7 @@ func (r *CoreReconciler) storePassword(ctx context.Context, s *coreScope) (strin
 }
 
 // keepClaim makes the claim, and lets it grow. A claim is never made smaller, nor moved to another class.
-func (r *CoreReconciler) keepClaim(ctx context.Context, s *coreScope) (problem string, err error) {
-	want := specs.SessionStoreClaim(s.core)
+func (r *CoreReconciler) keepClaim(ctx context.Context, want *corev1.PersistentVolumeClaim) (problem string, err error) {
 	if want == nil {
 		return "", nil
 	}
@@ -207,8 +262,12 @@ func (r *CoreReconciler) checkSessionStore(ctx context.Context, s *coreScope) er
 		check = checkStore
 	}
 	problem := func(err error) (reason, message string) { return storeProblem(err, name) }
+	fine := "the session store keeps what it is given"
+	if s.storeLacks != "" {
+		fine += "; " + s.storeLacks
+	}
 	s.storeNext = r.reaches(ctx, s, outside{
-		api.ConditionSessionStoreReady, "session store", specs.Hash(secret.Data), problem, "the session store keeps what it is given",
+		api.ConditionSessionStoreReady, "session store", specs.Hash(secret.Data), problem, fine,
 	}, func(ctx context.Context) error { return check(ctx, access) })
 	return nil
 }
@@ -276,12 +335,14 @@ func storeProblem(err error, secret string) (reason, message string) {
 	return api.ReasonUnreachable, fmt.Sprintf("the session store at the addresses in Secret %s does not serve: %v", secret, err)
 }
 
-// removeSessionStore ends the embedded server of an earlier specification. Its claim and the sealing keys stay.
+// removeSessionStore ends the embedded servers of an earlier specification. Their claims and the sealing keys stay, and a budget means nobody then.
 func (r *CoreReconciler) removeSessionStore(ctx context.Context, s *coreScope) error {
-	store := specs.SessionStoreFunction(s.core, r.Platform, "")
-	unwanted := []client.Object{store.Deployment, store.Secret, specs.SessionStorePolicy(s.core)}
-	for _, service := range store.Services {
-		unwanted = append(unwanted, service)
+	unwanted := []client.Object{specs.SessionStorePolicy(s.core)}
+	for n := range mostStoreMembers {
+		named := metav1.ObjectMeta{Namespace: s.core.Namespace, Name: specs.SessionStoreMemberName(s.core.Name, n)}
+		config := *named.DeepCopy()
+		config.Name += "-config"
+		unwanted = append(unwanted, &appsv1.Deployment{ObjectMeta: named}, &corev1.Service{ObjectMeta: named}, &corev1.Secret{ObjectMeta: config})
 	}
 	if !specs.NeedsSessionStore(s.core) {
 		unwanted = append(unwanted, specs.SessionStoreSecret(s.core, ""))

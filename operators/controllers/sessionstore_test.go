@@ -3,10 +3,12 @@ package controllers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,6 +43,143 @@ func (e *environment) changeCore(t *testing.T, core *api.Core5G, do func()) {
 	do()
 	if err := e.client.Patch(t.Context(), core, client.MergeFrom(base)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A store grows to three with what it has, is changed one member after the other, and does without one of them.
+func (e *environment) testStoreOfThree(t *testing.T) {
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	core.Spec.SessionStore = &api.SessionStoreSpec{}
+	e.create(t, core)
+	deployment := func(n int) *appsv1.Deployment {
+		t.Helper()
+		d := &appsv1.Deployment{}
+		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: specs.SessionStoreMemberName("core5g", n)}, d); err != nil {
+			return nil
+		}
+		return d
+	}
+	e.wantServed(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonUnreachable, "")
+	alone := deployment(0)
+	if alone == nil || deployment(1) != nil {
+		t.Fatal("there is not one member")
+	}
+	password := func() string {
+		access := &corev1.Secret{}
+		e.get(t, access, ns, "core5g-session-store")
+		return string(access.Data["password"])
+	}
+	before := password()
+	e.changeCore(t, core, func() { core.Spec.SessionStore.Replicas = ptr.To(int32(3)) })
+	eventually(t, "there are three members", func() error {
+		for n := range 3 {
+			d, claim := deployment(n), &corev1.PersistentVolumeClaim{}
+			if d == nil || len(d.Spec.Template.Spec.Containers) != 2 {
+				return fmt.Errorf("member %d is %v", n, d)
+			}
+			if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: d.Name}, claim); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if now := deployment(0); now.UID != alone.UID || password() != before {
+		t.Error("the first of three is another one than the one that was there, or has another password")
+	}
+	access := &corev1.Secret{}
+	eventually(t, "the Secret names the Sentinels", func() error {
+		e.get(t, access, ns, "core5g-session-store")
+		if strings.Count(string(access.Data["addresses"]), ":26379") != 3 || string(access.Data["replicas"]) != "1" || string(access.Data["primary"]) != "core5g" {
+			return fmt.Errorf("it says %q", access.Data)
+		}
+		return nil
+	})
+	// The members know each other by what the API server has given their Services.
+	service := &corev1.Service{}
+	e.get(t, service, ns, "core5g-session-store-2")
+	if args := strings.Join(deployment(1).Spec.Template.Spec.InitContainers[0].Command, " "); !strings.Contains(args, service.Spec.ClusterIP) {
+		t.Errorf("members are told %s, and not of %s", args, service.Spec.ClusterIP)
+	}
+
+	// Two of three serve, and the third one is named. What is to change waits for it.
+	serve := func(which ...int) {
+		t.Helper()
+		for n := range 3 {
+			d := deployment(n)
+			e.editStatus(t, d, func() {
+				ready := int32(0)
+				if slices.Contains(which, n) {
+					ready = 1
+				}
+				d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: ready, AvailableReplicas: ready}
+			})
+		}
+	}
+	serve(0)
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonProgressing, "core5g-session-store-1 is starting; core5g-session-store-2 is starting")
+	serve(0, 2)
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonUnreachable, "")
+	memory := func(n int) string {
+		return deployment(n).Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String()
+	}
+	larger := func(limit string) {
+		e.changeCore(t, core, func() {
+			core.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionSessionStore, Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}}}}
+		})
+		e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, "", "")
+	}
+	larger("3Gi")
+	eventually(t, "who does not serve is changed", func() error {
+		if memory(1) != "3Gi" {
+			return errors.New(memory(1))
+		}
+		return nil
+	})
+	if memory(2) != "2Gi" {
+		t.Error("a second member is replaced while one does not serve")
+	}
+	for round := range 2 {
+		serve(0, 1, 2)
+		eventually(t, "the next one is changed", func() error {
+			changed := 0
+			for n := range 3 {
+				if memory(n) == "3Gi" {
+					changed++
+				}
+			}
+			if changed != round+2 {
+				return fmt.Errorf("%d have the memory", changed)
+			}
+			return nil
+		})
+	}
+
+	// It does not shrink, nor is it given up for one.
+	for name, change := range map[string]func(*api.Core5GSpec){
+		"one": func(s *api.Core5GSpec) { s.SessionStore.Replicas = ptr.To(int32(1)) }, "none said": func(s *api.Core5GSpec) { s.SessionStore.Replicas = nil },
+		"no store said": func(s *api.Core5GSpec) { s.SessionStore = nil },
+	} {
+		e.get(t, core, ns, "core5g")
+		base := core.DeepCopy()
+		change(&core.Spec)
+		if err := e.client.Patch(t.Context(), core, client.MergeFrom(base)); err == nil || !strings.Contains(err.Error(), "is not lowered") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	e.changeCore(t, core, func() {
+		core.Spec.SessionStore = &api.SessionStoreSpec{Type: api.SessionStoreExternal, SecretRef: &api.SecretReference{Name: "site"}}
+	})
+	eventually(t, "an external one takes its place", func() error {
+		for n := range 3 {
+			if d := deployment(n); d != nil && d.DeletionTimestamp.IsZero() {
+				return fmt.Errorf("%s is there", d.Name)
+			}
+		}
+		return nil
+	})
+	for n := range 3 {
+		e.get(t, &corev1.PersistentVolumeClaim{}, ns, specs.SessionStoreMemberName("core5g", n))
 	}
 }
 

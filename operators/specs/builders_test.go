@@ -269,8 +269,10 @@ func TestBuildersGolden(t *testing.T) {
 		"upf-unit-vfio.yaml":                append(vfioAttachments, VFIOAsRoot(vfioUnit.Placed(vfio, vfioPlace)), vfioUnit.Config),
 		"upf-host-device-no-core.yaml":      append(attachments(sriov), N4Service(sriov, 0), sriovUnit.Config, sriovUnit.Pod),
 		"session-store.yaml": append(SessionStoreFunction(core, platform, "password").all(),
-			SessionStoreClaim(core), SessionStoreSecret(core, "password"), SessionStoreKeys(core, []byte(strings.Repeat("k", 32))), SessionStorePolicy(core)),
+			SessionStoreClaim(core, 0), SessionStoreSecret(core, "password"), SessionStoreKeys(core, []byte(strings.Repeat("k", 32))), SessionStorePolicy(core)),
 		"session-store-on-node.yaml": SessionStoreFunction(onNode, platform, "password").all(),
+		"session-store-of-three.yaml": append(append(storeOfThree(0), storeOfThree(2)...),
+			SessionStoreClaim(coreOfThree(), 2), SessionStoreSecret(coreOfThree(), "password"), SessionStorePolicy(coreOfThree())),
 	} {
 		t.Run(file, func(t *testing.T) {
 			var got strings.Builder

@@ -138,7 +138,13 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		return policy
 	case string(api.FunctionSessionStore):
 		// The operator asks whether the store is as it must be.
-		admit(append(keepersOf(core), components(core, []string{"subscriber-data", componentOperator})...), policyPort(corev1.ProtocolTCP, PortSessionStore))
+		ports := []networkingv1.NetworkPolicyPort{policyPort(corev1.ProtocolTCP, PortSessionStore)}
+		from := append(keepersOf(core), components(core, []string{"subscriber-data", componentOperator})...)
+		if SessionStoreMembers(core) > 1 { // they follow, and watch, each other
+			ports = append(ports, policyPort(corev1.ProtocolTCP, PortSentinel))
+			from = append(from, components(core, []string{component})...)
+		}
+		admit(from, ports...)
 		return policy
 	case string(api.FunctionAMF):
 		if !core.OwnControlPlane() {

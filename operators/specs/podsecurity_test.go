@@ -29,7 +29,7 @@ func builtPods() []builtPod {
 	var out []builtPod
 	for _, o := range []FunctionObjects{
 		DatabaseFunction(core, platform), NRF(core, platform, db), PCF(core, platform, db), CHF(core, platform, db), AMF(core, platform),
-		SubscriberData(core, platform), SessionStoreFunction(core, platform, "password"),
+		SubscriberData(core, platform), SessionStoreFunction(core, platform, "password"), storeAt(1, "10.96.7.1", "10.96.7.2", "10.96.7.3"),
 		SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}),
 	} {
 		template := o.Deployment.Spec.Template

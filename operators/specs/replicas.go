@@ -1,6 +1,8 @@
 package specs
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,9 @@ func (w workload) keepsRecords() workload {
 		corev1.EnvVar{Name: "SESSION_STORE_DIR", Value: sessionStoreDir}, corev1.EnvVar{Name: "SESSION_STORE_KEYS_DIR", Value: sessionStoreKeysDir},
 		corev1.EnvVar{Name: "SESSION_STORE_PREFIX", Value: SessionStorePrefix(w.core)},
 	)
+	if n := SessionStoreMembers(w.core); n > 1 { // addresses are read once, when a pod starts
+		w.env = append(w.env, corev1.EnvVar{Name: "SESSION_STORE_MEMBERS", Value: fmt.Sprint(n)})
+	}
 	w.secrets = []mountedSecret{
 		{"session-store", SessionStoreSecretName(w.core), sessionStoreDir}, {"session-store-keys", SessionStoreKeysName(w.core.Name), sessionStoreKeysDir},
 	}

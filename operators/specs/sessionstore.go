@@ -15,6 +15,7 @@ import (
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/nf/sessionstore/redisstore"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/storemember"
 )
 
 // The session store. Two Secrets lead to it: one says where it is and how to get in (of the site, where it is
@@ -34,6 +35,13 @@ const (
 	sessionStoreData = "/data"
 	// probeUser may ask whether the server serves, and nothing else.
 	probeUser = "probe"
+
+	// PortSentinel is where the Sentinel beside a server of three listens.
+	PortSentinel = 26379
+	// sentinelUser and replicaUser are who a Sentinel, and a server that follows another one, are to a server.
+	sentinelUser, replicaUser = "sentinel", "replica"
+	// storeConfig is where the files are mounted that the operator has written.
+	storeConfig = "/etc/redis"
 )
 
 // NeedsSessionStore says whether something of the core keeps records there.
@@ -59,18 +67,65 @@ func SessionStoreKeysName(core string) string {
 	return FunctionObjectName(core, api.FunctionSessionStore) + "-keys"
 }
 
-// SessionStoreClaimName names the PersistentVolumeClaim of the embedded store.
-func SessionStoreClaimName(core string) string {
-	return FunctionObjectName(core, api.FunctionSessionStore)
-}
-
 // SessionStorePrefix begins all keys of a core: cores may share a server.
 func SessionStorePrefix(core *api.Core5G) string {
 	return "core5g:" + core.Namespace + "/" + core.Name + ":"
 }
 
+// SessionStoreMembers is how many servers the embedded store has: 1, or 3 with a Sentinel beside each.
+func SessionStoreMembers(core *api.Core5G) int {
+	if !EmbeddedSessionStore(core) || core.Spec.SessionStore == nil {
+		return 1
+	}
+	return int(ptr.Deref(core.Spec.SessionStore.Replicas, 1))
+}
+
+// SessionStoreMemberName names what is of a member, from 0: its Deployment, Service and claim. The first one's are those of a store that is alone.
+func SessionStoreMemberName(core string, n int) string {
+	name := FunctionObjectName(core, api.FunctionSessionStore)
+	if n > 0 {
+		name += fmt.Sprintf("-%d", n)
+	}
+	return name
+}
+
+func storeMemberLabels(core *api.Core5G, n int) map[string]string {
+	labels := Labels(core.Name, string(api.FunctionSessionStore))
+	if SessionStoreMembers(core) > 1 {
+		labels = with(labels, api.LabelStoreMember, fmt.Sprint(n))
+	}
+	return labels
+}
+
+// SessionStoreServices are those of the members of a store of three. They come first: members know each other by their ClusterIPs, so that no name has to be
+// looked up while a node is lost.
+func SessionStoreServices(core *api.Core5G) []*corev1.Service {
+	var out []*corev1.Service
+	for n := range SessionStoreMembers(core) {
+		out = append(out, namedService(core.Namespace, SessionStoreMemberName(core.Name, n), Labels(core.Name, string(api.FunctionSessionStore)), storeMemberLabels(core, n),
+			ownedBy(core, "Core5G"), servicePort("redis", PortSessionStore, corev1.ProtocolTCP), servicePort("sentinel", PortSentinel, corev1.ProtocolTCP)))
+	}
+	return out
+}
+
 // SessionStoreSecret says where the embedded store is, with that password.
 func SessionStoreSecret(core *api.Core5G, password string) *corev1.Secret {
+	secret := sessionStoreSecret(core, password)
+	if SessionStoreMembers(core) == 1 {
+		return secret
+	}
+	var sentinels []string
+	for n := range SessionStoreMembers(core) {
+		sentinels = append(sentinels, fmt.Sprintf("%s.%s.svc:%d", SessionStoreMemberName(core.Name, n), core.Namespace, PortSentinel))
+	}
+	secret.Data[mounted.FileAddresses] = []byte(strings.Join(sentinels, "\n"))
+	secret.Data[mounted.FilePrimary] = []byte(storemember.Primary)
+	secret.Data[mounted.FileSentinelPassword] = []byte(password)
+	secret.Data[mounted.FileReplicas] = []byte("1")
+	return secret
+}
+
+func sessionStoreSecret(core *api.Core5G, password string) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -134,8 +189,8 @@ func SessionStoreDirectoryHint(core *api.Core5G) string {
 	return fmt.Sprintf(": directory %s has to be on node %s and belong to user %d; to make it, on that node: install -d -o %[3]d -g %[3]d -m 0700 %[1]s", s.HostPath, s.Node, userID)
 }
 
-// SessionStoreClaim is the embedded store's, or nil where it writes to a directory of a node. It has no owner.
-func SessionStoreClaim(core *api.Core5G) *corev1.PersistentVolumeClaim {
+// SessionStoreClaim is that of a member of the embedded store, or nil where it writes to a directory of a node. It has no owner.
+func SessionStoreClaim(core *api.Core5G, member int) *corev1.PersistentVolumeClaim {
 	storage := sessionStoreStorage(core)
 	if storage.Type == api.SessionStoreHostPath {
 		return nil
@@ -143,7 +198,7 @@ func SessionStoreClaim(core *api.Core5G) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: SessionStoreClaimName(core.Name), Namespace: core.Namespace, Labels: Labels(core.Name, string(api.FunctionSessionStore)),
+			Name: SessionStoreMemberName(core.Name, member), Namespace: core.Namespace, Labels: Labels(core.Name, string(api.FunctionSessionStore)),
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -155,9 +210,41 @@ func SessionStoreClaim(core *api.Core5G) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// SessionStoreFunction builds the embedded store.
+// SessionStoreFunction builds the embedded store that is one server.
 func SessionStoreFunction(core *api.Core5G, p Platform, password string) FunctionObjects {
+	o := storeMember{core: core, password: password}.build(p)
+	o.Services = []*corev1.Service{namedService(core.Namespace, SessionStoreMemberName(core.Name, 0), o.Deployment.Labels, o.Deployment.Labels, ownedBy(core, "Core5G"),
+		servicePort("redis", PortSessionStore, corev1.ProtocolTCP))}
+	return o
+}
+
+// SessionStoreMember builds a server of three, with the Sentinel beside it. services are those of SessionStoreServices, as the API server has them.
+func SessionStoreMember(core *api.Core5G, p Platform, password string, n int, services []*corev1.Service) FunctionObjects {
+	m := storeMember{core: core, password: password, n: n}
+	for _, s := range services {
+		m.addresses = append(m.addresses, s.Spec.ClusterIP)
+	}
+	o := m.build(p)
+	m.watched(p, &o)
+	if n == 0 {
+		o.Budget = workload{core: core, object: o.Deployment.Name, labels: Labels(core.Name, string(api.FunctionSessionStore)), owner: ownedBy(core, "Core5G")}.budget()
+	}
+	return o
+}
+
+// storeMember is a server of the embedded store.
+type storeMember struct {
+	core     *api.Core5G
+	password string
+	// n is which one, and addresses are those of all of them; none where it is alone.
+	n         int
+	addresses []string
+}
+
+func (m storeMember) build(p Platform) FunctionObjects {
+	core := m.core
 	w := functionWorkload(core, p, api.FunctionSessionStore)
+	w.object = SessionStoreMemberName(core.Name, m.n)
 	w.scratch = map[string]string{"tmp": "/tmp"}
 	w.ports = []corev1.ContainerPort{port("redis", PortSessionStore, corev1.ProtocolTCP)}
 	// While it reads its file it answers, and is not ready.
@@ -177,12 +264,15 @@ func SessionStoreFunction(core *api.Core5G, p Platform, password string) Functio
 	if f := Function(core, api.FunctionSessionStore); f != nil && f.Resources != nil {
 		resources = *f.Resources
 	}
-	w.configPath, w.configSecret = "/etc/redis", true
-	w.config = map[string]string{"redis.conf": sessionStoreConfig(core, password, resources.Limits.Memory())}
-	o := w.objects(w.service(servicePort("redis", PortSessionStore, corev1.ProtocolTCP)))
+	w.configPath, w.configSecret = storeConfig, true
+	w.config = map[string]string{"redis.conf": m.config(resources.Limits.Memory())}
+	if len(m.addresses) > 0 {
+		w.config[storemember.SentinelFile] = m.sentinelConfig()
+	}
+	o := w.objects()
 	pod := &o.Deployment.Spec.Template.Spec
 	volume := corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: SessionStoreClaimName(core.Name)},
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: w.object},
 	}}
 	if storage := sessionStoreStorage(core); storage.Type == api.SessionStoreHostPath {
 		// Only one that is there: an empty one in its place would be a store that has forgotten everything.
@@ -196,10 +286,42 @@ func SessionStoreFunction(core *api.Core5G, p Platform, password string) Functio
 	return o
 }
 
-// sessionStoreConfig is redis.conf. Three quarters of the memory are for records: the rest is for what changes while the
+// watched puts a Sentinel beside the server, and before both what finds out who is the primary.
+func (m storeMember) watched(p Platform, o *FunctionObjects) {
+	labels := Labels(m.core.Name, string(api.FunctionSessionStore))
+	d := o.Deployment
+	d.Spec.Template.Labels = storeMemberLabels(m.core, m.n)
+	if m.n > 0 { // the first one's was made when it was alone
+		d.Spec.Selector.MatchLabels = d.Spec.Template.Labels
+	}
+	pod := &d.Spec.Template.Spec
+	if pod.Affinity == nil {
+		pod.Affinity = &corev1.Affinity{}
+	}
+	if pod.Affinity.PodAntiAffinity == nil {
+		pod.Affinity.PodAntiAffinity = apart(labels).PodAntiAffinity
+	}
+	server := &pod.Containers[0]
+	begin := p.waitContainer(m.core, nil)
+	begin.Name, begin.Command = "begin", []string{
+		"/core5g-operator", "store-member", "--directory", sessionStoreData, "--configuration", storeConfig, "--member", fmt.Sprint(m.n), "--members", strings.Join(m.addresses, ","),
+	}
+	begin.VolumeMounts = server.VolumeMounts
+	pod.InitContainers = []corev1.Container{begin}
+	probe := tcpProbe(PortSentinel)
+	pod.Containers = append(pod.Containers, corev1.Container{
+		Name: "sentinel", Image: server.Image, ImagePullPolicy: server.ImagePullPolicy,
+		Command:      []string{"/usr/bin/redis-server", storemember.SentinelConfig(sessionStoreData), "--sentinel"},
+		Ports:        []corev1.ContainerPort{port("sentinel", PortSentinel, corev1.ProtocolTCP)},
+		VolumeMounts: server.VolumeMounts, ReadinessProbe: probe, SecurityContext: restricted(),
+		Resources: requests("10m", "16Mi", "64Mi"),
+	})
+}
+
+// config is redis.conf. Three quarters of the memory are for records: the rest is for what changes while the
 // file is rewritten, and a server that refuses writes is better than one that the kernel ends.
-func sessionStoreConfig(core *api.Core5G, password string, limit *resource.Quantity) string {
-	hashed := sha256.Sum256([]byte(password))
+func (m storeMember) config(limit *resource.Quantity) string {
+	hashed := sha256.Sum256([]byte(m.password))
 	lines := []string{
 		"bind *",
 		fmt.Sprintf("port %d", PortSessionStore),
@@ -213,13 +335,46 @@ func sessionStoreConfig(core *api.Core5G, password string, limit *resource.Quant
 	if n := limit.Value(); n > 0 {
 		lines = append(lines, fmt.Sprintf("maxmemory %d", n/4*3))
 	}
-	return strings.Join(append(lines,
+	password := " on #" + hex.EncodeToString(hashed[:])
+	lines = append(lines,
 		// Nobody gets in by it. Its rights are what the server reads its own file with: without them it leaves out, with no more
 		// than a line in its log, every transaction that is there, and has forgotten all sessions.
 		"user default off ~* &* +@all",
 		"user "+probeUser+" on >"+probeUser+" resetkeys resetchannels -@all +ping",
-		"user "+SessionStoreUser+" on #"+hex.EncodeToString(hashed[:])+" "+redisstore.ACLRules(SessionStorePrefix(core)),
-	), "\n") + "\n"
+		"user "+SessionStoreUser+password+" "+redisstore.ACLRules(SessionStorePrefix(m.core)),
+	)
+	if len(m.addresses) > 0 {
+		lines = append(lines,
+			"user "+replicaUser+password+" resetkeys resetchannels -@all +psync +replconf +ping",
+			"user "+sentinelUser+password+" resetkeys &* -@all +multi +slaveof +ping +exec +subscribe +config|rewrite +role +publish +info +client|setname +client|kill +script|kill",
+			"masteruser "+replicaUser, "masterauth "+m.password,
+			"replica-announce-ip "+m.addresses[m.n],
+			// A primary that nobody follows takes no writes: there may be another one.
+			"min-replicas-to-write 1", "min-replicas-max-lag 2",
+			"repl-diskless-sync-delay 0",
+			// Whom it follows when it begins.
+			"include "+storemember.ServerConfig(sessionStoreData),
+		)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// sentinelConfig is of the Sentinel, without what changes.
+func (m storeMember) sentinelConfig() string {
+	return strings.Join([]string{
+		"bind *",
+		fmt.Sprintf("port %d", PortSentinel),
+		"requirepass " + m.password,
+		"sentinel sentinel-pass " + m.password,
+		"sentinel announce-ip " + m.addresses[m.n],
+		fmt.Sprintf("sentinel announce-port %d", PortSentinel),
+		// The primary is watched by that name.
+		fmt.Sprintf("sentinel monitor %s %s %d 2", storemember.Primary, storemember.PrimaryAddress, PortSessionStore),
+		fmt.Sprintf("sentinel auth-user %s %s", storemember.Primary, sentinelUser),
+		fmt.Sprintf("sentinel auth-pass %s %s", storemember.Primary, m.password),
+		fmt.Sprintf("sentinel down-after-milliseconds %s 2000", storemember.Primary),
+		fmt.Sprintf("sentinel failover-timeout %s 5000", storemember.Primary),
+	}, "\n") + "\n"
 }
 
 // SessionStoreMount is what a pod needs that keeps records in the store: environment, volumes and mounts for mounted.Open.

@@ -356,7 +356,7 @@ func (p Platform) waitContainer(core *api.Core5G, peers []string) corev1.Contain
 // replaces no network function.
 func KeepRunning(wanted, live *appsv1.Deployment) {
 	want, have := &wanted.Spec.Template, &live.Spec.Template
-	if len(have.Spec.Containers) != 1 || want.Spec.Containers[0].Image != have.Spec.Containers[0].Image ||
+	if len(have.Spec.Containers) != len(want.Spec.Containers) || want.Spec.Containers[0].Image != have.Spec.Containers[0].Image ||
 		want.Annotations[AnnotationConfigHash] != have.Annotations[AnnotationConfigHash] {
 		return
 	}

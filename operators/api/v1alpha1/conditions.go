@@ -152,6 +152,8 @@ const (
 	LabelUnit      = "core5g.dev/unit"
 	// LabelMember tells the two pods of a unit with redundancy apart: a or b.
 	LabelMember = "core5g.dev/member"
+	// LabelStoreMember tells the servers of an embedded session store of three apart: 0, 1, 2.
+	LabelStoreMember = "core5g.dev/session-store-member"
 	// LabelServing is on the one of them that serves the unit: its N4 Service leads there.
 	LabelServing = "core5g.dev/serving"
 	// LabelSessionManagement says whose SMF a pod is of: core, or slice.<name> of a Slice with sessionManagement Dedicated.

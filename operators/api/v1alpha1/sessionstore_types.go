@@ -8,7 +8,7 @@ type SessionStoreType string
 
 // Values of SessionStoreType.
 const (
-	// SessionStoreEmbedded is one Redis server beside the core.
+	// SessionStoreEmbedded is one Redis server beside the core, or three.
 	SessionStoreEmbedded SessionStoreType = "Embedded"
 	// SessionStoreExternal is a Redis or Valkey that a site runs, with replicas and Sentinel: production.
 	SessionStoreExternal SessionStoreType = "External"
@@ -20,16 +20,23 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'External' || has(self.secretRef)",message="sessionStore.type External needs sessionStore.secretRef: name the Secret with the keys addresses, username and password"
 // +kubebuilder:validation:XValidation:rule="!has(self.secretRef) || has(self.type) && self.type == 'External'",message="sessionStore.secretRef is only read with sessionStore.type External: write type External, or leave secretRef out"
 // +kubebuilder:validation:XValidation:rule="!has(self.storage) || !has(self.type) || self.type != 'External'",message="sessionStore.storage is of the embedded store: leave it out, or write type Embedded"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.type) || self.type != 'External'",message="sessionStore.replicas is of the embedded store: leave it out, or write type Embedded; how many replicas of an external one must have a write its Secret says"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas == 1 || !has(self.storage) || !has(self.storage.type) || self.storage.type != 'HostPath'",message="sessionStore.replicas 3 needs a PersistentVolumeClaim for each: write storage.type PersistentVolumeClaim, or leave storage out"
 type SessionStoreSpec struct {
-	// type of the session store. Embedded is one Redis server beside the core, whose sessions are lost with
-	// its disk; External is a Redis or Valkey that a site runs.
+	// type of the session store. Embedded is a Redis server beside the core, whose sessions are lost with
+	// its disk, or three of them; External is a Redis or Valkey that a site runs.
 	// +kubebuilder:default=Embedded
 	Type SessionStoreType `json:"type,omitempty"`
 	// secretRef names the Secret that says where an external store is: keys addresses and password, and where they
 	// are needed username, primary, sentinelUsername, sentinelPassword, ca.crt, tls.crt, tls.key, serverName, replicas.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
-	// storage of the embedded store; a PersistentVolumeClaim of 4Gi of the cluster's default class unless set.
+	// replicas of the embedded store: 1, or 3, of which one is the primary, each with a claim of its own, on different nodes where there are some. Of
+	// three one may be lost with its node and its disk, and no session is. 1 when left out. It may be raised, and no session ends; it is not lowered.
+	// +optional
+	// +kubebuilder:validation:Enum=1;3
+	Replicas *int32 `json:"replicas,omitempty"`
+	// storage of the embedded store, of each replica; a PersistentVolumeClaim of 4Gi of the cluster's default class unless set.
 	// +optional
 	Storage *SessionStoreStorage `json:"storage,omitempty"`
 }

@@ -1684,6 +1684,11 @@ func (in *SessionStoreSpec) DeepCopyInto(out *SessionStoreSpec) {
 		*out = new(SecretReference)
 		**out = **in
 	}
+	if in.Replicas != nil {
+		in, out := &in.Replicas, &out.Replicas
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Storage != nil {
 		in, out := &in.Storage, &out.Storage
 		*out = new(SessionStoreStorage)

@@ -4,6 +4,7 @@
 //
 //	core5g-operator [run] [flags]           the controllers
 //	core5g-operator wait tcp://host:port …  until every peer listens
+//	core5g-operator store-member [flags]    before a server of an embedded session store of three begins
 //	core5g-operator apply|cleanup [flags]   the chart's default objects, and their removal
 package main
 
@@ -38,6 +39,7 @@ import (
 	"core5g.dev/core5g/operators/peers"
 	"core5g.dev/core5g/operators/release"
 	"core5g.dev/core5g/operators/specs"
+	"core5g.dev/core5g/operators/storemember"
 )
 
 func main() {
@@ -66,10 +68,20 @@ func run(args []string) int {
 			return 1
 		}
 		return 0
+	case "store-member":
+		o, err := storemember.Parse(args[1:], os.Stderr)
+		if err == nil {
+			err = storemember.Prepare(ctx, o)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "core5g-operator store-member:", err)
+			return 1
+		}
+		return 0
 	case "apply", "cleanup":
 		return release.Main(ctx, ctrl.GetConfig, args, os.Stderr)
 	default:
-		fmt.Fprintf(os.Stderr, "core5g-operator: unknown command %q: write run, wait, apply or cleanup\n", command)
+		fmt.Fprintf(os.Stderr, "core5g-operator: unknown command %q: write run, wait, store-member, apply or cleanup\n", command)
 		return 2
 	}
 }

@@ -1,0 +1,237 @@
+package storemember
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+)
+
+const (
+	// Primary is the name that the Sentinels know it by, and PrimaryAddress stands for its address in SentinelFile.
+	Primary, PrimaryAddress = "core5g", "PRIMARY"
+	// SentinelFile is what the operator has written for the Sentinel.
+	SentinelFile = "sentinel.conf"
+
+	serverPort, sentinelPort = 6379, 26379
+	// askLimit is how long a Sentinel is waited for.
+	askLimit = 2 * time.Second
+	// directory has the files that are written, below the member's data.
+	directory = "sentinel"
+)
+
+// SentinelConfig is the file of the Sentinel, which it changes, and ServerConfig what the server's file includes.
+func SentinelConfig(data string) string { return filepath.Join(data, directory, SentinelFile) }
+
+// ServerConfig says whom the server follows.
+func ServerConfig(data string) string { return filepath.Join(data, directory, "server.conf") }
+
+// Word is what a Sentinel says.
+type Word struct {
+	Primary string
+	Epoch   uint64
+}
+
+// Options of Prepare.
+type Options struct {
+	// Data is the member's, and Configuration where SentinelFile is.
+	Data, Configuration string
+	// Member is the number of this one among Members, which are addresses.
+	Member  int
+	Members []string
+	// Ask the Sentinel of a member; nil: its port.
+	Ask func(ctx context.Context, address, password string) (Word, error)
+	Out io.Writer
+}
+
+// Parse the command line.
+func Parse(args []string, out io.Writer) (Options, error) {
+	o := Options{Out: out}
+	var members string
+	f := flag.NewFlagSet("store-member", flag.ContinueOnError)
+	f.SetOutput(out)
+	f.StringVar(&o.Data, "directory", "/data", "where the member has its data")
+	f.StringVar(&o.Configuration, "configuration", "/etc/redis", "where "+SentinelFile+" is")
+	f.IntVar(&o.Member, "member", 0, "number of this member, from 0")
+	f.StringVar(&members, "members", "", "addresses of all of them, with commas")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	for text := range strings.SplitSeq(members, ",") {
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			return o, fmt.Errorf("-members: %q is no address: write those of the members' Services, with commas", text)
+		}
+		o.Members = append(o.Members, address.String())
+	}
+	if o.Member < 0 || o.Member >= len(o.Members) {
+		return o, fmt.Errorf("-member %d: write a number from 0 to %d", o.Member, len(o.Members)-1)
+	}
+	return o, nil
+}
+
+// Prepare writes the files.
+func Prepare(ctx context.Context, o Options) error {
+	logging.Disable() // the library logs for itself what it also returns
+	template, err := os.ReadFile(filepath.Join(o.Configuration, SentinelFile))
+	if err != nil {
+		return err
+	}
+	before, err := os.ReadFile(SentinelConfig(o.Data))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	left := read(string(before))
+	word := o.decide(o.words(ctx, passwordIn(string(template))), left)
+	_, _ = fmt.Fprintf(o.Out, "member %d of %v begins; the primary is %s, by epoch %d\n", o.Member, o.Members, word.Primary, word.Epoch)
+	if err := os.MkdirAll(filepath.Dir(SentinelConfig(o.Data)), 0o700); err != nil {
+		return err
+	}
+	follows := ""
+	if word.Primary != o.Members[o.Member] {
+		follows = fmt.Sprintf("replicaof %s %d\n", word.Primary, serverPort)
+	}
+	return errors.Join(
+		os.WriteFile(ServerConfig(o.Data), []byte(follows), 0o600),
+		os.WriteFile(SentinelConfig(o.Data), []byte(o.sentinel(string(template), word, left)), 0o600),
+	)
+}
+
+// words of the other members' Sentinels, as far as they answer.
+func (o *Options) words(ctx context.Context, password string) []Word {
+	ask := o.Ask
+	if ask == nil {
+		ask = Ask
+	}
+	said := make([]Word, len(o.Members))
+	var all sync.WaitGroup
+	for n, address := range o.Members {
+		if n == o.Member {
+			continue
+		}
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, askLimit)
+			defer cancel()
+			word, err := ask(ctx, address, password)
+			if err != nil {
+				_, _ = fmt.Fprintf(o.Out, "the Sentinel at %s says nothing: %v\n", address, err)
+				return
+			}
+			said[n] = word
+		})
+	}
+	all.Wait()
+	return said
+}
+
+// decide by the latest word about a member that there is. Those of others are later than one's own of the same epoch.
+func (o *Options) decide(said []Word, left state) Word {
+	best := Word{}
+	for _, w := range append(said, Word{left.primary, left.configEpoch}) {
+		if slices.Contains(o.Members, w.Primary) && (best.Primary == "" || w.Epoch > best.Epoch) {
+			best = w
+		}
+	}
+	if best.Primary == "" {
+		best.Primary = o.Members[0]
+	}
+	return best
+}
+
+// state is what a Sentinel has left in its file.
+type state struct {
+	primary                                string
+	configEpoch, leaderEpoch, currentEpoch uint64
+}
+
+func read(config string) (s state) {
+	for line := range strings.Lines(config) {
+		f := strings.Fields(line)
+		if len(f) < 3 || f[0] != "sentinel" {
+			continue
+		}
+		number, _ := strconv.ParseUint(f[len(f)-1], 10, 64)
+		switch {
+		case f[1] == "monitor" && len(f) > 4:
+			s.primary = f[3]
+		case f[1] == "config-epoch":
+			s.configEpoch = number
+		case f[1] == "leader-epoch":
+			s.leaderEpoch = number
+		case f[1] == "current-epoch":
+			s.currentEpoch = number
+		}
+	}
+	return s
+}
+
+// sentinel is the file that the Sentinel begins with.
+func (o *Options) sentinel(template string, word Word, left state) string {
+	var out strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
+	say("dir %s", filepath.Dir(SentinelConfig(o.Data)))
+	say("sentinel myid %s", identity(o.Members[o.Member]))
+	out.WriteString(strings.ReplaceAll(template, PrimaryAddress, word.Primary))
+	say("sentinel config-epoch %s %d", Primary, word.Epoch)
+	say("sentinel leader-epoch %s %d", Primary, left.leaderEpoch)
+	for n, address := range o.Members {
+		if address != word.Primary {
+			say("sentinel known-replica %s %s %d", Primary, address, serverPort)
+		}
+		if n != o.Member {
+			say("sentinel known-sentinel %s %s %d %s", Primary, address, sentinelPort, identity(address))
+		}
+	}
+	say("sentinel current-epoch %d", max(left.currentEpoch, word.Epoch))
+	return out.String()
+}
+
+// identity of the Sentinel at an address, by which others know it.
+func identity(address string) string {
+	sum := sha1.Sum([]byte("session store " + address))
+	return hex.EncodeToString(sum[:])
+}
+
+func passwordIn(config string) string {
+	lines := bufio.NewScanner(strings.NewReader(config))
+	for lines.Scan() {
+		if password, is := strings.CutPrefix(lines.Text(), "requirepass "); is {
+			return password
+		}
+	}
+	return ""
+}
+
+// Ask the Sentinel at an address who the primary is.
+func Ask(ctx context.Context, address, password string) (Word, error) {
+	c := redis.NewSentinelClient(&redis.Options{
+		Addr: net.JoinHostPort(address, strconv.Itoa(sentinelPort)), Password: password, MaxRetries: -1, DialTimeout: askLimit, ReadTimeout: askLimit,
+		ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
+	})
+	defer func() { _ = c.Close() }()
+	said, err := c.Master(ctx, Primary).Result()
+	if err != nil {
+		return Word{}, err
+	}
+	epoch, err := strconv.ParseUint(said["config-epoch"], 10, 64)
+	return Word{said["ip"], epoch}, err
+}
