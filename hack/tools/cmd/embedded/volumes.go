@@ -15,19 +15,35 @@ import (
 )
 
 // The cluster has a default StorageClass, as those have that people rent: a few PersistentVolumes, made ahead, each a
-// directory of the node in the state directory. A claim takes one; what a claim that is gone has left in its volume is
+// directory of a node in its state directory. A claim takes one; what a claim that is gone has left in its volume is
 // deleted by the next `up`, and the volume offered again.
 
 const (
 	storageClass = "local"
-	volumeCount  = 8
+	// volumeCount volumes are the first node's, and furtherVolumes each other one's.
+	volumeCount    = 8
+	furtherVolumes = 3
 	// volumeSize is what a volume says of itself; the disk is the machine's.
 	volumeSize = "8Gi"
 	// volumesDir is where the sandbox has them, apart from the state directory's other places.
 	volumesDir = "/var/lib/core5g-volumes"
 )
 
-func volumeName(n int) string { return fmt.Sprintf("local-%d", n) }
+// volumes is how many this node has.
+func (s *settings) volumes() int {
+	if s.number > 1 {
+		return furtherVolumes
+	}
+	return volumeCount
+}
+
+// volumeName of a volume of this node, from 1.
+func (s *settings) volumeName(n int) string {
+	if s.number > 1 {
+		return fmt.Sprintf("local-%d-%d", s.number, n)
+	}
+	return fmt.Sprintf("local-%d", n)
+}
 
 // makeVolumes makes what is missing, and empties what nobody claims any more.
 func (s *settings) makeVolumes(ctx context.Context) error {
@@ -39,24 +55,30 @@ func (s *settings) makeVolumes(ctx context.Context) error {
 	if _, err := client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("StorageClass %s: %w", class.Name, err)
 	}
-	for n := 1; n <= volumeCount; n++ {
-		if err := s.makeVolume(ctx, client, n); err != nil {
-			return fmt.Errorf("PersistentVolume %s: %w", volumeName(n), err)
+	nodes, err := s.all()
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		for n := 1; n <= node.volumes(); n++ {
+			if err := node.makeVolume(ctx, client, n); err != nil {
+				return fmt.Errorf("PersistentVolume %s: %w", node.volumeName(n), err)
+			}
 		}
 	}
 	return nil
 }
 
 func (s *settings) makeVolume(ctx context.Context, client kubernetes.Interface, n int) error {
-	directory := s.path("volumes", volumeName(n))
+	directory := s.path("volumes", s.volumeName(n))
 	api := client.CoreV1().PersistentVolumes()
-	live, err := api.Get(ctx, volumeName(n), metav1.GetOptions{})
+	live, err := api.Get(ctx, s.volumeName(n), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		if err := os.MkdirAll(directory, 0o755); err != nil {
 			return err
 		}
-		_, err := api.Create(ctx, localVolume(n), metav1.CreateOptions{})
+		_, err := api.Create(ctx, s.localVolume(n), metav1.CreateOptions{})
 		return err
 	case err != nil || live.Status.Phase != corev1.VolumeReleased:
 		return err
@@ -84,17 +106,17 @@ func defaultClass() *storagev1.StorageClass {
 	}
 }
 
-func localVolume(n int) *corev1.PersistentVolume {
+func (s *settings) localVolume(n int) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: volumeName(n)},
+		ObjectMeta: metav1.ObjectMeta{Name: s.volumeName(n)},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(volumeSize)},
 			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			StorageClassName:              storageClass,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: filepath.Join(volumesDir, volumeName(n))}},
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: filepath.Join(volumesDir, s.volumeName(n))}},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{nodeName}}},
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{s.name()}}},
 			}}}},
 		},
 	}

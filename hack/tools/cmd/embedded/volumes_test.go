@@ -64,7 +64,33 @@ func TestVolumes(t *testing.T) {
 
 func TestDefaultClassWaitsForItsPod(t *testing.T) {
 	c := defaultClass()
-	if c.Annotations["storageclass.kubernetes.io/is-default-class"] != "true" || *c.VolumeBindingMode != "WaitForFirstConsumer" || localVolume(1).Spec.StorageClassName != c.Name {
+	if c.Annotations["storageclass.kubernetes.io/is-default-class"] != "true" || *c.VolumeBindingMode != "WaitForFirstConsumer" || testSettings(t).localVolume(1).Spec.StorageClassName != c.Name {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Each node has volumes of its own, in its own directory, which pods of that node alone may have.
+func TestVolumesOfAFurtherNode(t *testing.T) {
+	s, client := testSettings(t), fake.NewClientset()
+	second := s.further(2)
+	if s.volumes() != volumeCount || second.volumes() != furtherVolumes {
+		t.Errorf("%d and %d volumes", s.volumes(), second.volumes())
+	}
+	for _, node := range []*settings{s, second} {
+		if err := node.makeVolume(t.Context(), client, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, node := range map[string]*settings{"local-1": s, "local-2-1": second} {
+		v, err := client.CoreV1().PersistentVolumes().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values; len(at) != 1 || at[0] != node.name() {
+			t.Errorf("%s is of nodes %v", name, at)
+		}
+		if info, err := os.Stat(node.path("volumes", name)); err != nil || !info.IsDir() {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
