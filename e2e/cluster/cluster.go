@@ -68,6 +68,15 @@ func open(ctx context.Context, environment []string) (*Cluster, error) {
 	return c, nil
 }
 
+// Built is the path of a program of out/bin, which a target of make builds; an error says which.
+func (c *Cluster) Built(name, target string) (string, error) {
+	path := filepath.Join(c.Root, "out/bin", name)
+	if !executable(path) {
+		return "", fmt.Errorf("%s is not built: run `make %s`", path, target)
+	}
+	return path, nil
+}
+
 func tool(root, name string) (string, error) {
 	if built := filepath.Join(root, "out/bin", name); executable(built) {
 		return built, nil
@@ -98,6 +107,20 @@ func (c *Cluster) Input(ctx context.Context, in string, args ...string) (string,
 // HelmRun runs helm in the project's namespace.
 func (c *Cluster) HelmRun(ctx context.Context, args ...string) (string, error) {
 	return c.exec(ctx, nil, c.Helm, append([]string{"--kubeconfig", c.Kubeconfig, "-n", Namespace}, args...)...)
+}
+
+// There is nil where the cluster has all of these objects ("core5g/core5g"), as a story that begins with them needs; an error says what brings them.
+func (c *Cluster) There(ctx context.Context, objects ...string) error {
+	for _, object := range objects {
+		said, err := c.Run(ctx, "get", object, "--ignore-not-found", "-o", "name")
+		if err == nil && strings.TrimSpace(said) == "" {
+			err = errors.New("it is not there")
+		}
+		if err != nil {
+			return fmt.Errorf("this begins with %s, which the cluster has not: run `make up` (`make e2e` ends with an empty cluster): %w", object, err)
+		}
+	}
+	return nil
 }
 
 // Revision is the present one of the release, which `helm rollback` takes back to.

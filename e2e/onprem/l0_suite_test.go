@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -48,11 +47,8 @@ func open() (err error) {
 	if k, err = cluster.Open(ctx); err != nil {
 		return err
 	}
-	plugin = filepath.Join(k.Root, "out/bin/kubectl-core5g")
-	if _, err := os.Stat(plugin); err != nil {
-		return fmt.Errorf("%w: run `make kubectl-plugin`", err)
-	}
-	return nil
+	plugin, err = k.Built("kubectl-core5g", "kubectl-plugin")
+	return err
 }
 
 // story begins a test: a context with a limit, and a clear skip without a cluster.

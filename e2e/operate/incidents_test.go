@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -273,10 +272,7 @@ spec:
 // storm runs e2e/cmd/storm in a pod of its own.
 func storm(t *testing.T, ctx context.Context, name, more string, args ...string) {
 	t.Helper()
-	program, err := os.ReadFile(filepath.Join(k.Root, "out/bin/storm"))
-	if err != nil {
-		t.Fatalf("%v; run `make e2e-operate`", err)
-	}
+	program := scene.Must[[]byte](t)(os.ReadFile(scene.Must[string](t)(k.Built("storm", "e2e-operate"))))
 	podOf(t, ctx, name, "until [ -e /tmp/ready ]; do sleep 0.1; done; exec /tmp/storm "+strings.Join(args, " "), more,
 		"  securityContext: {runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}",
 		"{allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}")

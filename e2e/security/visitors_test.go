@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/knock"
@@ -65,9 +64,13 @@ spec:
 
 // invite brings the visitors into the cluster, in the simulated phones' image, each with the program.
 func invite(ctx context.Context) error {
-	program, err := os.ReadFile(filepath.Join(k.Root, "out/bin/knock"))
+	path, err := k.Built("knock", "e2e-security")
 	if err != nil {
-		return fmt.Errorf("%w; run `make e2e-security`", err)
+		return err
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return err
 	}
 	image, err := k.Run(ctx, "get", "deployment", "ran", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
 	if err != nil {

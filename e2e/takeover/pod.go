@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
@@ -45,9 +44,13 @@ func (p *Pod) Start(ctx context.Context, upf, unit, slice string) error {
 	if err != nil {
 		return err
 	}
-	program, err := os.ReadFile(filepath.Join(p.Root, "out/bin/redundancy"))
+	path, err := p.Built("redundancy", "e2e-redundancy")
 	if err != nil {
-		return fmt.Errorf("%w; run `make e2e-redundancy`", err)
+		return err
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return err
 	}
 	selector := "{}"
 	if p.Node != "" {

@@ -53,6 +53,7 @@ func alone(t *testing.T, variable, target string) (upgrade, context.Context) {
 	k, err := cluster.Open(ctx)
 	check(t, err)
 	u := upgrade{k}
+	check(t, u.There(ctx, "core5g/core5g", "upfinstance/upf", "slice/internet", "deployment/ran"))
 	t.Cleanup(func() {
 		if t.Failed() {
 			u.explain(t)
