@@ -12,27 +12,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"sigs.k8s.io/yaml"
 
 	"core5g.dev/core5g/e2e/ran/ue"
 	"core5g.dev/core5g/images/session-management/configuration/cluster"
 	"core5g.dev/core5g/images/session-management/n1"
-	"core5g.dev/core5g/operators/api/v1alpha1"
-	"core5g.dev/core5g/operators/specs"
 )
 
 // plantObjects are what a user writes: a network instance that is a bridge, and a data network of Ethernet in it, with a flow for GOOSE.
 func plantObjects(s *story, n4 netip.AddrPort) cluster.Objects {
-	o := cluster.Objects{Core: &v1alpha1.Core5G{}, UPFInstances: make([]v1alpha1.UPFInstance, 1), Slices: make([]v1alpha1.Slice, 1)}
-	for _, each := range []struct {
-		into     any
-		manifest string
-	}{
-		{o.Core, `
-metadata: {namespace: ns, name: core5g}
-spec: {plmns: [{mcc: "208", mnc: "93"}], tacs: ["000001"]}
-`},
-		{&o.UPFInstances[0], fmt.Sprintf(`
+	return written(s, fmt.Sprintf(`
 metadata: {namespace: ns, name: upf}
 spec:
   driver: AFPacket
@@ -42,8 +30,7 @@ spec:
   networkInstances:
   - {name: lan, type: Ethernet, attachment: {type: Bridge, bridge: lan}}
 status: {unitStatuses: [{name: upf-0, n4Address: %s}]}
-`, n4.Addr())},
-		{&o.Slices[0], `
+`, n4.Addr()), `
 metadata: {namespace: ns, name: one}
 spec:
   snssai: {sst: 1, sd: "010203"}
@@ -53,16 +40,7 @@ spec:
     sessionTypes: [Ethernet]
     flows:
     - {name: goose, fiveQI: 69, precedence: 10, filters: [{ethernet: {etherType: "0x88b8"}}]}
-`},
-	} {
-		if err := yaml.UnmarshalStrict([]byte(each.manifest), each.into); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	if problem := specs.NetworksProblem(&o.UPFInstances[0]); problem != nil {
-		s.t.Fatal(problem.Message)
-	}
-	return o
+`)
 }
 
 // forwardingFrames has upf-u with the configuration that the operator makes; the far end of its bridge is a packet socket.
@@ -75,20 +53,7 @@ func (p *forwardingFrames) start(s *story) netip.AddrPort {
 	s.byAddress = true
 	at := netip.AddrPortFrom(s.loopback(1), 8805)
 	o := plantObjects(s, at)
-	s.objects = func() cluster.Objects { return o }
-	var file struct {
-		Interfaces map[string]any `json:"interfaces"`
-		UEToUE     string         `json:"ue_to_ue"`
-	}
-	unit := specs.UPFUnit(&o.UPFInstances[0], nil, specs.Platform{}, 0, at.Addr().String())
-	if err := yaml.Unmarshal([]byte(unit.Config.Data["upf-u.yaml"]), &file); err != nil {
-		s.t.Fatal(err)
-	}
-	interfaces, err := yaml.Marshal(file)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	p.interfaces = string(interfaces)
+	p.asOperated(s, o, at)
 	p.lay = func() {
 		p.run("ip", "-n", p.upf, "link", "add", "n6-1", "type", "veth", "peer", "name", "plant", "netns", p.peers)
 		for ns, device := range map[string]string{p.upf: "n6-1", p.peers: "plant"} {

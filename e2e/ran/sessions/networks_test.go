@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"core5g.dev/core5g/e2e/ran/gtpu"
 	"core5g.dev/core5g/e2e/ran/measure"
 	"core5g.dev/core5g/e2e/ran/ue"
@@ -28,16 +26,7 @@ const ueAddress = "10.45.0.9"
 
 // networkObjects are what a user writes: N6 with a VLAN and an interface beside it. The UPF, routers and UEs have the same addresses everywhere.
 func networkObjects(s *story, n4 netip.AddrPort) cluster.Objects {
-	o := cluster.Objects{Core: &v1alpha1.Core5G{}, UPFInstances: make([]v1alpha1.UPFInstance, 1), Slices: make([]v1alpha1.Slice, 1)}
-	for _, each := range []struct {
-		into     any
-		manifest string
-	}{
-		{o.Core, `
-metadata: {namespace: ns, name: core5g}
-spec: {plmns: [{mcc: "208", mnc: "93"}], tacs: ["000001"]}
-`},
-		{&o.UPFInstances[0], fmt.Sprintf(`
+	o := written(s, fmt.Sprintf(`
 metadata: {namespace: ns, name: upf}
 spec:
   driver: AFPacket
@@ -48,8 +37,7 @@ spec:
   - {name: ims, vlan: 200, addresses: [172.30.6.2/24], gateways: [172.30.6.1]}
   - {name: factory, attachment: {type: Bridge, bridge: factory}, addresses: [172.30.6.2/24], gateways: [172.30.6.1]}
 status: {unitStatuses: [{name: upf-0, n4Address: %s}]}
-`, n4.Addr())},
-		{&o.Slices[0], strings.ReplaceAll(`
+`, n4.Addr()), strings.ReplaceAll(`
 metadata: {namespace: ns, name: one}
 spec:
   snssai: {sst: 1, sd: "010203"}
@@ -57,15 +45,7 @@ spec:
   - {dnn: internet, uePools: [UE/32]}
   - {dnn: IMS, uePools: [UE/32]}
   - {dnn: robots, networkInstance: factory, uePools: [UE/32]}
-`, "UE", ueAddress)},
-	} {
-		if err := yaml.UnmarshalStrict([]byte(each.manifest), each.into); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	if problem := specs.NetworksProblem(&o.UPFInstances[0]); problem != nil {
-		s.t.Fatal(problem.Message)
-	}
+`, "UE", ueAddress))
 	if problem := specs.CheckPools(&o.Slices[0], nil, &o.UPFInstances[0], o.UPFInstances); problem != nil {
 		s.t.Fatal(problem.Message)
 	}
@@ -153,19 +133,7 @@ func (p *forwardingNetworks) start(s *story) netip.AddrPort {
 	// Not every kernel has VLAN interfaces: test_networks/vlans_tell_networks_apart shows those.
 	ims := &o.UPFInstances[0].Spec.NetworkInstances[0]
 	ims.VLAN, ims.Attachment = nil, &v1alpha1.AttachmentSpec{Type: v1alpha1.AttachmentBridge, Bridge: "ims"}
-	s.objects = func() cluster.Objects { return o }
-	var file struct {
-		Interfaces map[string]any `json:"interfaces"`
-	}
-	unit := specs.UPFUnit(&o.UPFInstances[0], nil, specs.Platform{}, 0, at.Addr().String())
-	if err := yaml.Unmarshal([]byte(unit.Config.Data["upf-u.yaml"]), &file); err != nil {
-		s.t.Fatal(err)
-	}
-	interfaces, err := yaml.Marshal(file)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	p.interfaces = string(interfaces)
+	p.asOperated(s, o, at)
 	p.lay = func() {
 		p.names, p.hosts = []string{p.peers}, []string{"172.30.6.70", "172.30.6.71", "172.30.6.72"}
 		for _, device := range []string{"n6-1", "n6-2"} {
