@@ -109,6 +109,13 @@ func (c *Command) set(ctx context.Context, d *postgresql.Database, supis []strin
 	withDefaults(&s.Spec)
 	claims := newClaims(func(uint64) bool { return false })
 	c.readObjects(ctx, claims)
+	if c.given["slices"] || !there {
+		if err := claims.around.refuse(&s.Spec); err != nil {
+			return err
+		}
+		claims.around.note(&s.Spec)
+		claims.around.say(c.Err)
+	}
 	if c.given["slices"] || c.given["gpsi"] || !there { // what was there before has been judged, or is to be changed
 		if err := claims.check(ctx, d, &s.Spec); err != nil {
 			return err

@@ -38,6 +38,7 @@ type behind struct {
 }
 
 type claims struct {
+	around *around
 	// objects by the digits of their SUPIs: their names.
 	objects   map[uint64]string
 	gpsis     map[string]claim // of objects

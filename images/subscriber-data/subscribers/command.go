@@ -4,7 +4,8 @@
 //	command.go    what is asked for
 //	import.go     many, from CSV or manifests (input.go, csv.go, manifests.go)
 //	change.go     get, set, delete
-//	claims.go     what only one subscriber may have, compared with rows and with Subscriber objects (objects.go)
+//	claims.go     what only one subscriber may have, compared with rows and with Subscriber objects
+//	objects.go    the core's objects, which rows are judged by as Subscribers are
 //	output.go     CSV and manifests
 package subscribers
 
@@ -18,10 +19,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"core5g.dev/core5g/images/subscriber-data/postgresql"
 	"core5g.dev/core5g/images/subscriberdatabase"
 	"core5g.dev/core5g/images/subscriberdatabase/subscribercommand"
-	"core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 // Usage of the command.
@@ -41,8 +44,8 @@ type Command struct {
 	// Open returns the database.
 	Open func() (*postgresql.Database, error)
 	Now  func() time.Time
-	// Objects calls a function with each Subscriber object of the core; nil: there are none.
-	Objects func(context.Context, func(*v1alpha1.Subscriber)) error
+	// Cluster has the objects of the core that is named with it; nil: there are none.
+	Cluster func() (client.Reader, types.NamespacedName, error)
 
 	subscribercommand.Flags
 	given map[string]bool
@@ -53,7 +56,7 @@ func IsCommand(args []string) bool { return len(args) > 0 && args[0] == "subscri
 
 // RunCommand runs it with the process's own input, and the database that the environment names.
 func RunCommand(ctx context.Context, args []string, out io.Writer) error {
-	c := &Command{In: os.Stdin, Out: out, Err: os.Stderr, Now: time.Now, Objects: objectsOf(os.Getenv(subscriberdatabase.CoreEnv)), Open: func() (*postgresql.Database, error) {
+	c := &Command{In: os.Stdin, Out: out, Err: os.Stderr, Now: time.Now, Cluster: clusterOf(os.Getenv(subscriberdatabase.CoreEnv)), Open: func() (*postgresql.Database, error) {
 		directory := os.Getenv(subscriberdatabase.DirectoryEnv)
 		if directory == "" {
 			return nil, errors.New("this core has no database of subscribers: write subscriberData: PostgreSQL and subscriberDatabase into the Core5G, or kubectl apply Subscribers")

@@ -38,6 +38,7 @@ func (c *Command) importAll(ctx context.Context, d *postgresql.Database, _ []str
 	i.claims = newClaims(func(digits uint64) bool { _, read := i.seen[digits]; return read })
 	c.readObjects(ctx, i.claims)
 	err = i.run(ctx)
+	i.claims.around.say(c.Err)
 	if len(i.objects) > 0 {
 		_, _ = fmt.Fprintln(c.Err, alsoObjects(i.objects))
 	}
@@ -122,9 +123,13 @@ func (i *importing) first(ctx context.Context, e *entry) error {
 	if place, twice := i.seen[digits]; twice {
 		return fmt.Errorf("the SUPI stands in %s %d already: keep one of them", i.in.places(), place)
 	}
+	if err := i.claims.around.refuse(&e.spec); err != nil {
+		return err
+	}
 	if err := i.claims.check(ctx, i.database, &e.spec); err != nil {
 		return err
 	}
+	i.claims.around.note(&e.spec)
 	i.seen[digits] = int32(e.place)
 	if name, is := i.claims.objects[digits]; is {
 		i.objects = append(i.objects, name)

@@ -2,7 +2,6 @@ package subscribers
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -37,7 +37,19 @@ type site struct {
 
 func open(t *testing.T) *site {
 	t.Helper()
-	return &site{t: t, objects: fake.NewClientBuilder().WithScheme(scheme(t)).Build(), files: map[string][]byte{subscriberdatabase.FileURI: []byte(postgresqltest.Database(t) + "?connect_timeout=60"), "1": bytes.Repeat([]byte{1}, 32)}}
+	return &site{t: t, objects: cluster(t), files: map[string][]byte{subscriberdatabase.FileURI: []byte(postgresqltest.Database(t) + "?connect_timeout=60"), "1": bytes.Repeat([]byte{1}, 32)}}
+}
+
+// cluster has a core with two Slices, and more.
+func cluster(t *testing.T, more ...client.Object) client.Reader {
+	t.Helper()
+	objects := append([]client.Object{&v1alpha1.Core5G{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "core5g"}, Spec: v1alpha1.Core5GSpec{PLMNs: []v1alpha1.PLMN{{MCC: "208", MNC: "93"}, {MCC: "001", MNC: "01"}}},
+	}}, more...)
+	for _, name := range []string{"internet", "ims"} {
+		objects = append(objects, &v1alpha1.Slice{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: name}, Spec: v1alpha1.SliceSpec{DataNetworks: []v1alpha1.DataNetwork{{DNN: "internet"}}}})
+	}
+	return fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(objects...).Build()
 }
 
 func scheme(t *testing.T) *runtime.Scheme {
@@ -55,11 +67,11 @@ func (s *site) run(in string, args ...string) string {
 	var screen bytes.Buffer
 	c := &Command{In: strings.NewReader(in), Out: &screen, Err: &screen, Now: func() time.Time { return time.Time{} }, Open: func() (*postgresql.Database, error) {
 		return postgresql.Open(func() (*subscriberdatabase.Access, error) { return subscriberdatabase.Parse(s.files) })
-	}, Objects: func(ctx context.Context, each func(*v1alpha1.Subscriber)) error {
+	}, Cluster: func() (client.Reader, types.NamespacedName, error) {
 		if s.objects == nil {
-			return errors.New("nobody answers")
+			return nil, types.NamespacedName{}, errors.New("nobody answers")
 		}
-		return objectsIn(ctx, s.objects, "core5g", "core5g", each)
+		return s.objects, types.NamespacedName{Namespace: "core5g", Name: "core5g"}, nil
 	}}
 	if err := c.Run(s.t.Context(), args); err != nil {
 		fmt.Fprintln(&screen, "error:", err)
@@ -271,11 +283,11 @@ func TestWhatOnlyOneMayHave(t *testing.T) {
 	s.want("3 read: 3 new, 0 changed, 0 as they were, 0 left out, 0 s\n", head+strings.Join([]string{
 		line(1, "msisdn-10001", addressed("10.47.0.1", "2001:db8:47:1::/64", "")), line(2, "", addressed("", "", "192.168.2.0/24")), line(3, "", "internet"),
 	}, "\n"), "import")
-	s.objects = fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(
+	s.objects = cluster(t,
 		object("ue-3", "", 3, "msisdn-10003", v1alpha1.SubscribedSlice{Addresses: []v1alpha1.StaticAddress{{DNN: "internet", IPv4: "10.47.0.3"}}}),
 		object("ue-4", "core5g", 4, "", v1alpha1.SubscribedSlice{FramedRoutes: []v1alpha1.FramedRoutes{{DNN: "internet", Prefixes: []v1alpha1.FramedRoute{"192.168.4.0/24"}}}}),
 		object("other", "other", 5, "msisdn-10005", v1alpha1.SubscribedSlice{Addresses: []v1alpha1.StaticAddress{{DNN: "internet", IPv4: "10.47.0.5"}}}),
-	).Build()
+	)
 	s.want(`line 2: imsi-208930000000011: address 10.47.0.1 belongs to imsi-208930000000001 already: write another one, or take it from that one first: left out
 line 3: imsi-208930000000012: address 2001:db8:47:1::/64 belongs to imsi-208930000000001 already: write another one, or take it from that one first: left out
 line 4: imsi-208930000000013: address 192.168.2.9 lies in network 192.168.2.0/24, which is behind the UE of imsi-208930000000002: write another one: left out
@@ -305,6 +317,30 @@ error: some were left out: mend them and import again, what is there already sta
 	s.want("imsi-208930000000002 changed\n", "", "set", "-barred=true", "208930000000002")
 	s.want("as long as they are there, these Subscriber objects count, and not the rows of their SUPIs: ue-3\nimsi-208930000000003 changed\n", "", "set", "-barred=true", "208930000000003")
 	s.objects = nil
-	s.want("Subscriber objects cannot be read, and are not compared with: nobody answers\n1 read: 1 new, 0 changed, 0 as they were, 0 left out, 0 s\n",
+	s.want("the core's objects cannot be read, and are not compared with: nobody answers\n1 read: 1 new, 0 changed, 0 as they were, 0 left out, 0 s\n",
 		head+line(40, "", addressed("192.168.4.1", "", "")), "import")
+}
+
+// Rows are judged by the core and its Slices as Subscriber objects are: what can never be served is left out, and what may come is said.
+func TestRowsAreOfThisNetwork(t *testing.T) {
+	s := open(t)
+	const keys = "k=" + k + "\nopc=" + opc + "\n"
+	line := func(supi, slices string) string { return supi + "," + k + "," + opc + "," + slices }
+	s.want(`line 3: imsi-208940000000002: SUPI imsi-208940000000002 begins with no PLMN of Core5G core5g (20893, 00101), so it is not a subscriber of this network: write a SUPI of one of them, or add its PLMN to spec.plmns of the Core5G first: left out
+Slice robots does not exist: create it, or take it out of spec.slices (named by 2)
+Slice internet has no data network ims: write one of its own (internet), or none for all of them (named by 1)
+6 read: 5 new, 0 changed, 0 as they were, 1 left out, 0 s
+error: some were left out: mend them and import again, what is there already stays
+`, strings.Join([]string{
+		"supi,k,opc,slices", line("208930000000001", "internet"), line("208940000000002", "internet"), line("001010000000003", "internet ims"), line("208930000000004", "robots"),
+		line("208930000000005", "internet robots"), line("208930000000006", `"[{""name"":""internet"",""dnns"":[""ims""]}]"`),
+	}, "\n"), "import")
+	s.want("error: SUPI imsi-310410000000001 begins with no PLMN of Core5G core5g (20893, 00101), so it is not a subscriber of this network: write a SUPI of one of them, or add its PLMN to spec.plmns of the Core5G first\n",
+		keys, "set", "-keys", "-slices", "internet", "310410000000001")
+	s.want("Slice robots does not exist: create it, or take it out of spec.slices (named by 1)\nimsi-208930000000001 changed\n", "", "set", "-slices", "robots", "208930000000001")
+	// A PLMN that the core has no more: its rows can be written as far as they are there.
+	s.objects = fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(&v1alpha1.Core5G{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "core5g"}, Spec: v1alpha1.Core5GSpec{PLMNs: []v1alpha1.PLMN{{MCC: "208", MNC: "93"}}},
+	}).Build()
+	s.want("imsi-001010000000003 changed\n", "", "set", "-barred", "001010000000003")
 }
