@@ -28,6 +28,7 @@ static struct samples *samples[TRAFFIC_CASES_MAX];
 static const char *refused[POPULATIONS]; // why upf-u does not take their rules
 static bool lost[TRAFFIC_CASES_MAX];
 static unsigned cpus; // that we may use
+static struct rig *rig_of[POPULATION_UPFS]; // NULL: it has no sessions
 
 // ---- report --------------------------------------------------------------------------------------
 
@@ -144,9 +145,10 @@ print_drops(const struct rig *rig)
 // ---- run -----------------------------------------------------------------------------------------
 
 static void
-run(struct rig *rig, unsigned i, uint32_t bursts)
+run(unsigned i, uint32_t bursts)
 {
 	const struct traffic_case *c = &cases[i];
+	struct rig *rig;
 	uint32_t n;
 
 	if (i >= cases_n || refused[c->population] != NULL || lost[i])
@@ -154,6 +156,7 @@ run(struct rig *rig, unsigned i, uint32_t bursts)
 	if (samples[i] == NULL)
 		samples[i] = calloc(1, sizeof(*samples[i]));
 	assert_non_null(samples[i]);
+	rig = rig_of[population_upf(c->population)];
 	n = bursts / (c->workers != 0 ? ROUND_BURSTS : c->ul + c->dl);
 	n = n == 0 ? 1 : n;
 	lost[i] = c->workers != 0
@@ -164,7 +167,7 @@ run(struct rig *rig, unsigned i, uint32_t bursts)
 }
 
 static void
-obey(struct rig *rig)
+obey(void)
 {
 	char line[64];
 	unsigned i, n;
@@ -173,9 +176,9 @@ obey(struct rig *rig)
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		if (sscanf(line, "run %u %u", &i, &n) == 2) {
-			run(rig, i, n);
+			run(i, n);
 		} else if (sscanf(line, "stages %u %u", &i, &n) == 2 && stages_print != NULL) {
-			run(rig, i, n);
+			run(i, n);
 			if (i < cases_n && samples[i] != NULL && !lost[i])
 				stages_print(&cases[i]);
 		} else if (strcmp(line, "report\n") == 0) {
@@ -241,8 +244,9 @@ make_scaling_cases(unsigned n)
 static_assert(RIG_WORKERS_MAX * 4 <= TRAFFIC_CASES_MAX, "cases of scaling");
 
 static void
-install(struct rig *rig, enum population population)
+install(enum population population)
 {
+	struct rig *rig = rig_of[population_upf(population)];
 	uint32_t n = population_sessions(population);
 	uint64_t began = rte_rdtsc();
 
@@ -268,6 +272,7 @@ choose_populations(uint32_t sessions, unsigned workers)
 	population_size(POPULATION_SHARED, sessions / 4 + 1);
 	population_size(POPULATION_FEATURES, sessions / 40 + 1);
 	population_size(POPULATION_DOMAINS, sessions / 40 + 1);
+	population_size(POPULATION_NAT44, sessions / 4 + 1);
 	cases_n = traffic_cases_n;
 	traffic_cases_settle();
 }
@@ -300,14 +305,26 @@ parse_options(int argc, char **argv, struct options *o)
 	return o->sessions != 0;
 }
 
+static struct config
+config_of(enum population_upf upf, const struct options *o, unsigned workers)
+{
+	struct config config = rig_config6();
+
+	population_config(upf, &config);
+	config.workers = workers;
+	config.hugepages = o->huge;
+	config.memory_mib = UINT32_MAX; // the segment of slots is counted apart
+	return config;
+}
+
 int
 main(int argc, char **argv)
 {
-	struct config config = rig_config6();
+	struct config config[POPULATION_UPFS];
 	int worker_cpu[RIG_WORKERS_MAX];
-	unsigned memory, workers;
+	unsigned memory, workers, slots = 0;
+	bool huge = true;
 	struct options o;
-	struct rig *rig;
 
 	if (!parse_options(argc, argv, &o)) {
 		fprintf(stderr,
@@ -323,13 +340,12 @@ main(int argc, char **argv)
 	}
 	choose_populations(o.sessions, o.workers);
 	memory = population_memory() + 8 * o.workers; // rings, packets, neighbours
-	config.workers = workers;
-	config.limits.sessions_max = population_all();
-	config.limits.qer_slots = config.limits.urr_slots = population_all() * UPF_LINE_SLOTS;
-	config.hugepages = o.huge;
-	config.memory_mib = UINT32_MAX; // the segment of slots is counted apart
+	for (enum population_upf u = 0; u < POPULATION_UPFS; u++) {
+		config[u] = config_of(u, &o, workers);
+		slots += config[u].limits.sessions_max != 0 ? shm_hugepage_mib(&config[u]) : 0;
+	}
 	if (o.need) {
-		printf("%u\n", memory + shm_hugepage_mib(&config));
+		printf("%u\n", memory + slots);
 		return EXIT_SUCCESS;
 	}
 	if (!rig_start_eal_workers(
@@ -338,12 +354,17 @@ main(int argc, char **argv)
 			o.huge ? "2 MiB hugepages" : "memory");
 		return EXIT_FAILURE;
 	}
-	rig = rig_create_with(&config, workers, true);
+	for (enum population_upf u = 0; u < POPULATION_UPFS; u++) {
+		if (config[u].limits.sessions_max == 0)
+			continue;
+		rig_of[u] = rig_create_with(&config[u], workers, true);
+		huge &= rig_of[u]->shm.hugepages;
+	}
 	for (unsigned p = 0; p < POPULATIONS; p++) {
 		if (population_sessions((enum population)p) != 0)
-			install(rig, (enum population)p);
+			install((enum population)p);
 	}
-	printf("pages=%s slots=%s\n", o.huge ? "2M" : "4K", rig->shm.hugepages ? "2M" : "4K");
-	obey(rig);
+	printf("pages=%s slots=%s\n", o.huge ? "2M" : "4K", huge ? "2M" : "4K");
+	obey();
 	return EXIT_SUCCESS;
 }

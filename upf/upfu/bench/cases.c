@@ -47,6 +47,8 @@ struct traffic_case traffic_cases[] = {
 	{.name = "features", .population = POPULATION_FEATURES, .size = 800, .dl = 1},
 	{.name = "domains", .population = POPULATION_DOMAINS, .size = 800, .ul = 1},
 	{.name = "domains", .population = POPULATION_DOMAINS, .size = 800, .dl = 1},
+	{.name = "nat44", .population = POPULATION_NAT44, .size = 800, .ul = 1},
+	{.name = "nat44", .population = POPULATION_NAT44, .size = 800, .dl = 1},
 };
 const unsigned traffic_cases_n = sizeof(traffic_cases) / sizeof(traffic_cases[0]);
 static_assert(sizeof(traffic_cases) / sizeof(traffic_cases[0]) <= TRAFFIC_CASES_MAX, "cases");

@@ -99,8 +99,7 @@ main(void)
 {
 	int cpus[RIG_WORKERS_MAX];
 	const char *refused[POPULATIONS] = {NULL};
-	struct config config = rig_config6();
-	struct rig *rig;
+	struct rig *rig[POPULATION_UPFS];
 
 	for (unsigned p = 0; p < POPULATIONS; p++)
 		population_size((enum population)p,
@@ -110,20 +109,27 @@ main(void)
 		cpus[i] = sched_getcpu();
 	if (!rig_start_eal_workers(population_memory() + 128, false, 4096, cpus, RIG_WORKERS_MAX))
 		return EXIT_FAILURE;
-	config.limits.sessions_max = population_all();
-	config.limits.qer_slots = config.limits.urr_slots = population_all() * UPF_LINE_SLOTS;
-	rig = rig_create_with(&config, 1, true);
-	for (unsigned p = 0; p < POPULATIONS; p++) {
-		if (population_install(rig, (enum population)p, &refused[p]))
-			traffic_prime(rig, (enum population)p);
+	for (enum population_upf u = 0; u < POPULATION_UPFS; u++) {
+		struct config config = rig_config6();
+
+		population_config(u, &config);
+		rig[u] = rig_create_with(&config, 1, true);
+	}
+	for (enum population p = 0; p < POPULATIONS; p++) {
+		if (population_install(rig[population_upf(p)], p, &refused[p]))
+			traffic_prime(rig[population_upf(p)], p);
 	}
 	// Timers go by the clock, which is not what is counted.
-	rig->worker[0]->next_tick = UINT64_MAX;
+	for (unsigned u = 0; u < POPULATION_UPFS; u++)
+		rig[u]->worker[0]->next_tick = UINT64_MAX;
 	for (unsigned i = 0; i < traffic_cases_n; i++) {
-		if (!traffic_cases[i].forward_only && refused[traffic_cases[i].population] == NULL)
-			count(rig, &traffic_cases[i]);
+		enum population p = traffic_cases[i].population;
+
+		if (!traffic_cases[i].forward_only && refused[p] == NULL)
+			count(rig[population_upf(p)], &traffic_cases[i]);
 	}
-	rig_free(rig);
+	for (unsigned u = 0; u < POPULATION_UPFS; u++)
+		rig_free(rig[u]);
 	for (unsigned workers = 1; workers <= RIG_WORKERS_MAX; workers *= 4) {
 		count_workers(workers, 0);
 		if (workers > 1)

@@ -27,20 +27,52 @@ population_sessions(enum population population)
 	return size_of[population];
 }
 
+enum population_upf
+population_upf(enum population population)
+{
+	return population == POPULATION_NAT44 ? POPULATION_UPF_NAT44 : POPULATION_UPF;
+}
+
+// Sessions of the same UPF in the populations before.
 static uint32_t
 first_of(enum population population)
 {
 	uint32_t first = 0;
 
 	for (unsigned i = 0; i < population; i++)
-		first += size_of[i];
+		first += population_upf(i) == population_upf(population) ? size_of[i] : 0;
 	return first;
 }
 
-uint32_t
-population_all(void)
+// NAT44: a block a session, from the lowest port of the first address on.
+#define NAT_PORTS 64u
+#define NAT_BLOCKS ((UINT32_C(0x10000) - UPF_NAT_FIRST_PORT) / NAT_PORTS) // of an address
+#define NAT_PUBLIC RIG_IP(100, 64, 0, 0)
+#define NAT_PUBLIC_LEN 16u
+#define NAT_LOCAL_PORT 40000u // a multiple of NAT_PORTS: so the n-th flow has the n-th port of the block
+static_assert(NAT_LOCAL_PORT % NAT_PORTS == 0, "the lowest bits of a port stay");
+
+void
+population_config(enum population_upf upf, struct config *config)
 {
-	return first_of(POPULATIONS);
+	uint32_t all = 0;
+
+	for (unsigned i = 0; i < POPULATIONS; i++)
+		all += population_upf(i) == upf ? size_of[i] : 0;
+	config->limits.sessions_max = all;
+	config->limits.qer_slots = config->limits.urr_slots = all * UPF_LINE_SLOTS;
+	if (upf == POPULATION_UPF_NAT44)
+		config->interface[UPF_PORT_N6].nat = (struct config_nat){
+			.prefixes = 1,
+			.prefix = {{NAT_PUBLIC, NAT_PUBLIC_LEN}},
+			.ports = NAT_PORTS,
+			.mappings = all * POPULATION_NAT44_FLOWS,
+			// Nothing ends while it is measured.
+			.tcp_established_s = 86400,
+			.tcp_transitory_s = 86400,
+			.udp_s = 86400,
+			.icmp_s = 86400,
+		};
 }
 
 unsigned
@@ -55,12 +87,13 @@ population_memory(void)
 		[POPULATION_SHARED] = 1800,
 		[POPULATION_FEATURES] = 6000,
 		[POPULATION_DOMAINS] = 2500,
+		[POPULATION_NAT44] = 1500,
 	};
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < POPULATIONS; i++)
 		sum += (uint64_t)octets[i] * size_of[i];
-	return 96 + (unsigned)(sum >> 20);
+	return 96 + (size_of[POPULATION_NAT44] != 0 ? 32 : 0) + (unsigned)(sum >> 20);
 }
 
 // ---- rules ---------------------------------------------------------------------------------------
@@ -234,6 +267,14 @@ build_domains(struct session_rules_builder *s)
 	s->application[0] = 1;
 }
 
+// The block of the n-th session.
+static void
+block_of(uint32_t n, uint32_t *addr, uint16_t *port)
+{
+	*addr = NAT_PUBLIC + n / NAT_BLOCKS;
+	*port = (uint16_t)(UPF_NAT_FIRST_PORT + n % NAT_BLOCKS * NAT_PORTS);
+}
+
 static void
 build(struct session_rules_builder *s, enum population population, uint32_t n)
 {
@@ -246,6 +287,7 @@ build(struct session_rules_builder *s, enum population population, uint32_t n)
 	s->session = session;
 	s->n_pdr = s->n_far = 2;
 	s->n_sdf = s->n_sdf6 = s->n_application = 0;
+	s->nat_addr = s->nat_port = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		s->pdr[i] = usual.pdr[i];
 		s->pdr[i].ue_addr_be = rte_cpu_to_be_32(ue_of(session));
@@ -273,6 +315,9 @@ build(struct session_rules_builder *s, enum population population, uint32_t n)
 		break;
 	case POPULATION_DOMAINS:
 		build_domains(s);
+		break;
+	case POPULATION_NAT44:
+		block_of(n, &s->nat_addr, &s->nat_port);
 		break;
 	default:
 		break;
@@ -308,6 +353,21 @@ population_install(struct rig *rig, enum population population, const char **why
 }
 
 // ---- packets -------------------------------------------------------------------------------------
+
+// What NAT44 makes of one of the session's flows. Its checksum is changed as the packet is, whatever it was.
+static void
+translate(struct user_packet *packet, uint32_t n, uint32_t flow)
+{
+	uint32_t addr, be;
+	uint16_t port;
+
+	block_of(n, &addr, &port);
+	be = rte_cpu_to_be_32(addr);
+	memcpy(packet->public, &be, 4);
+	packet->public_port = (uint16_t)(port + flow);
+	packet->local_port = (uint16_t)(NAT_LOCAL_PORT + flow);
+	packet->sum = 0x1234;
+}
 
 void
 population_packet(
@@ -345,4 +405,9 @@ population_packet(
 		be = rte_cpu_to_be_32(REMOTE_BASE + host);
 		memcpy(packet->remote, &be, 4);
 	}
+	memcpy(packet->public, packet->ue, sizeof(packet->public));
+	packet->public_port = packet->local_port;
+	packet->sum = 0;
+	if (population == POPULATION_NAT44)
+		translate(packet, n, random % POPULATION_NAT44_FLOWS);
 }

@@ -47,12 +47,13 @@ put_ipv4(uint8_t *at, uint32_t src_be, uint32_t dst_be, unsigned total)
 }
 
 static unsigned
-put_udp(uint8_t *at, uint16_t sport, uint16_t dport, unsigned length)
+put_udp(uint8_t *at, uint16_t sport, uint16_t dport, unsigned length, rte_be16_t sum)
 {
 	struct rte_udp_hdr h = {
 		.src_port = rte_cpu_to_be_16(sport),
 		.dst_port = rte_cpu_to_be_16(dport),
 		.dgram_len = rte_cpu_to_be_16((uint16_t)length),
+		.dgram_cksum = sum,
 	};
 
 	memcpy(at, &h, sizeof(h));
@@ -62,9 +63,9 @@ put_udp(uint8_t *at, uint16_t sport, uint16_t dport, unsigned length)
 static unsigned
 put_user(uint8_t *at, const struct user_packet *p, bool ul, uint32_t size)
 {
-	const uint8_t *src = ul ? p->ue : p->remote, *dst = ul ? p->remote : p->ue;
+	const uint8_t *src = ul ? p->ue : p->remote, *dst = ul ? p->remote : p->public;
 	uint16_t sport = ul ? p->local_port : p->remote_port;
-	uint16_t dport = ul ? p->remote_port : p->local_port;
+	uint16_t dport = ul ? p->remote_port : p->public_port;
 	uint32_t src_be, dst_be;
 	unsigned n;
 
@@ -85,7 +86,7 @@ put_user(uint8_t *at, const struct user_packet *p, bool ul, uint32_t size)
 		memcpy(&dst_be, dst, 4);
 		n = put_ipv4(at, src_be, dst_be, size);
 	}
-	return n + put_udp(at + n, sport, dport, size - n);
+	return n + put_udp(at + n, sport, dport, size - n, p->sum);
 }
 
 // Writes a whole frame for this packet. Returns its length.
@@ -117,7 +118,7 @@ write_frame(const struct rig *rig, uint8_t *to, const struct user_packet *packet
 			(unsigned)sizeof(struct rte_ipv4_hdr) +
 				(unsigned)sizeof(struct rte_udp_hdr) + gtpu);
 		n += put_udp(to + n, RTE_GTPU_UDP_PORT, RTE_GTPU_UDP_PORT,
-			(unsigned)sizeof(struct rte_udp_hdr) + gtpu);
+			(unsigned)sizeof(struct rte_udp_hdr) + gtpu, 0);
 		memcpy(to + n, &gtp, sizeof(gtp));
 		n += sizeof(gtp);
 		memcpy(to + n, &psc, sizeof(psc));
@@ -167,13 +168,13 @@ traffic_port(enum upf_direction direction)
 }
 
 static void
-write_packet(const struct rig *rig, const struct traffic_case *c, uint32_t n,
+write_packet(const struct rig *rig, const struct traffic_case *c, uint32_t n, uint32_t random,
 	enum upf_direction direction, struct rte_mbuf *m)
 {
 	struct user_packet packet;
 	unsigned length;
 
-	population_packet(c->population, n, chance(), &packet);
+	population_packet(c->population, n, random, &packet);
 	rte_pktmbuf_reset(m);
 	length = write_frame(
 		rig, rte_pktmbuf_mtod(m, uint8_t *), &packet, direction, size_of_packet(c));
@@ -186,7 +187,7 @@ traffic_write_packet(const struct rig *rig, enum population population, uint32_t
 {
 	const struct traffic_case c = {.population = population, .size = size};
 
-	write_packet(rig, &c, n, direction, m);
+	write_packet(rig, &c, n, chance(), direction, m);
 }
 
 void
@@ -194,10 +195,10 @@ traffic_write_burst(const struct rig *rig, const struct traffic_case *c,
 	enum upf_direction direction, struct rte_mbuf **m)
 {
 	for (unsigned i = 0; i < traffic_burst(c); i++)
-		write_packet(rig, c, c->first + below(c->sessions), direction, m[i]);
+		write_packet(rig, c, c->first + below(c->sessions), chance(), direction, m[i]);
 }
 
-// The first packet of a session finds nothing counted and armed yet, and its page untouched; that is
+// The first packet of a session finds nothing counted and armed yet, its page untouched, and no NAT44 mapping; that is
 // not what is measured.
 void
 traffic_prime(struct rig *rig, enum population population)
@@ -205,15 +206,18 @@ traffic_prime(struct rig *rig, enum population population)
 	const struct traffic_case c = {.population = population, .size = 64};
 	uint32_t n = population_sessions(population);
 
-	for (unsigned pass = 0; pass < 4; pass++) {
+	for (unsigned pass = 0; pass < 2 * POPULATION_NAT44_FLOWS; pass++) {
 		enum upf_direction direction = pass % 2 == 0 ? UPF_UL : UPF_DL;
+		uint32_t flow = pass / 2;
 
 		for (uint32_t i = 0; i < n; i++) {
 			struct rte_mbuf *m = rte_pktmbuf_alloc(rig_pool());
 
 			if (m == NULL)
 				return;
-			write_packet(rig, &c, i, direction, m);
+			write_packet(rig, &c, i,
+				chance() / POPULATION_NAT44_FLOWS * POPULATION_NAT44_FLOWS + flow,
+				direction, m);
 			rte_ring_enqueue(rig_ring(traffic_port(direction), true), m);
 			if (i % BURST == BURST - 1 || i == n - 1) {
 				rig_poll(rig);
@@ -450,7 +454,7 @@ fill_queues(const struct rig *rig, const struct traffic_case *c, unsigned home, 
 			do // every worker is home to its part of them
 				n = below(sessions);
 			while (session_present(&rig->sessions, n, UPF_UL)->home != home);
-			write_packet(rig, c, n, direction, m[i]);
+			write_packet(rig, c, n, chance(), direction, m[i]);
 			m[i]->hash.usr = home;
 		}
 		assert_int_equal(rte_ring_enqueue_bulk(rig_ring_of(home, port, true), (void **)m,

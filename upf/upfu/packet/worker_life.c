@@ -34,12 +34,13 @@
 #define RING_SIZE 16384u
 #define HELD_SHARE 16u // of the packet buffers wait for neighbours at most, with all workers
 
+// Its name is no other's: a process may have workers of several UPFs, as the benchmark does.
 static struct rte_ring *
-create_ring(const char *what, unsigned index, unsigned element, unsigned places, unsigned flags)
+create_ring(const char *what, const struct worker *w, unsigned element, unsigned places, unsigned flags)
 {
 	char name[RTE_RING_NAMESIZE];
 
-	snprintf(name, sizeof(name), "%s%u", what, index);
+	snprintf(name, sizeof(name), "%s-%p", what, (const void *)w);
 	return rte_ring_create_elem(name, element, places, (int)rte_socket_id(), flags);
 }
 
@@ -109,10 +110,10 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		worker_free(w);
 		return NULL;
 	}
-	w->commands = create_ring("commands", index, sizeof(struct command), RING_SIZE,
+	w->commands = create_ring("commands", w, sizeof(struct command), RING_SIZE,
 		RING_F_SP_ENQ | RING_F_SC_DEQ);
 	w->events = create_ring(
-		"events", index, sizeof(struct event), RING_SIZE, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		"events", w, sizeof(struct event), RING_SIZE, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	if (w->commands == NULL || w->events == NULL || outbox_init(w, config) < 0 ||
 		shaper_init(&w->shaper, config, w->tsc_hz) < 0 ||
 		buffer_init(&w->buffers,

@@ -35,8 +35,7 @@ fabric_create(unsigned workers)
 	struct rig *rig;
 
 	config.workers = workers;
-	config.limits.sessions_max = population_all();
-	config.limits.qer_slots = config.limits.urr_slots = population_all() * UPF_LINE_SLOTS;
+	population_config(POPULATION_UPF, &config);
 	config.limits.mbufs = 16384; // what upf-u.yaml has where it says nothing
 	rig = rig_create_with(&config, workers, true);
 	if (!population_install(rig, POPULATION_NEC, &refused))
