@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define UPF_ABI_MAGIC 0x35475543u // "CUG5"
-#define UPF_ABI_VERSION 9u
+#define UPF_ABI_VERSION 10u
 #define UPF_MSG_MAX (192u * 1024u) // octets in one datagram; fits the default socket buffer
 
 #define UPF_PDR_QERS 4u // QERs and URRs that one PDR may name
@@ -158,6 +158,8 @@ enum upf_record_type {
 		10, // struct upf_grant: answer and forward until then; a upf-u with `redundancy`
 	UPF_REC_DOMAINS =
 		11, // struct upf_domains: the domains of all applications, in place of those before
+	UPF_REC_STATION =
+		12, // struct upf_ev_mac: a station that the upf-u before knew of a session, which has its rules
 	// EVENT
 	UPF_REC_EV_URR = 32,       // struct upf_ev_urr: an armed volume was reached
 	UPF_REC_EV_DL_DATA = 33,   // struct upf_ev_dl_data: first packet for a FAR with NOCP

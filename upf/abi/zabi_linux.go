@@ -6,7 +6,7 @@ import "unsafe"
 
 const (
 	AbiMagic                = 0x35475543         // UPF_ABI_MAGIC
-	AbiVersion              = 0x9                // UPF_ABI_VERSION
+	AbiVersion              = 0xa                // UPF_ABI_VERSION
 	MsgMax                  = 0x30000            // UPF_MSG_MAX
 	PdrQers                 = 0x4                // UPF_PDR_QERS
 	PdrUrrs                 = 0x8                // UPF_PDR_URRS
@@ -108,6 +108,7 @@ const (
 	RecTrace                = 0x9                // UPF_REC_TRACE
 	RecGrant                = 0xa                // UPF_REC_GRANT
 	RecDomains              = 0xb                // UPF_REC_DOMAINS
+	RecStation              = 0xc                // UPF_REC_STATION
 	RecEvUrr                = 0x20               // UPF_REC_EV_URR
 	RecEvDlData             = 0x21               // UPF_REC_EV_DL_DATA
 	RecEvErrorInd           = 0x22               // UPF_REC_EV_ERROR_IND

@@ -415,7 +415,7 @@ static_assert(offsetof(struct upf_shm, links_offset) == 104, "upf_shm.links_offs
 static_assert(offsetof(struct upf_shm, gateways_offset) == 112, "upf_shm.gateways_offset");
 static_assert(offsetof(struct upf_shm, reserved) == 120, "upf_shm.reserved");
 static_assert(UPF_ABI_MAGIC == 0x35475543ull, "UPF_ABI_MAGIC");
-static_assert(UPF_ABI_VERSION == 0x9ull, "UPF_ABI_VERSION");
+static_assert(UPF_ABI_VERSION == 0xaull, "UPF_ABI_VERSION");
 static_assert(UPF_MSG_MAX == 0x30000ull, "UPF_MSG_MAX");
 static_assert(UPF_PDR_QERS == 0x4ull, "UPF_PDR_QERS");
 static_assert(UPF_PDR_URRS == 0x8ull, "UPF_PDR_URRS");
@@ -517,6 +517,7 @@ static_assert(UPF_REC_ECHO == 0x8ull, "UPF_REC_ECHO");
 static_assert(UPF_REC_TRACE == 0x9ull, "UPF_REC_TRACE");
 static_assert(UPF_REC_GRANT == 0xaull, "UPF_REC_GRANT");
 static_assert(UPF_REC_DOMAINS == 0xbull, "UPF_REC_DOMAINS");
+static_assert(UPF_REC_STATION == 0xcull, "UPF_REC_STATION");
 static_assert(UPF_REC_EV_URR == 0x20ull, "UPF_REC_EV_URR");
 static_assert(UPF_REC_EV_DL_DATA == 0x21ull, "UPF_REC_EV_DL_DATA");
 static_assert(UPF_REC_EV_ERROR_IND == 0x22ull, "UPF_REC_EV_ERROR_IND");

@@ -713,6 +713,7 @@ const replayPiece = 512
 // replaySome gives upf-u some sessions: whole, or of those that it has from ahead what is missing.
 func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ahead *Ahead) error {
 	t, batch := dataplane.NewBatch(), make([]uint32, 0, len(list))
+	var stations []abi.EvMac
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -728,7 +729,10 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 			}
 			err = nil
 		}
-		t, batch = dataplane.NewBatch(), batch[:0]
+		if err == nil {
+			err = tellStations(conn, stations)
+		}
+		t, batch, stations = dataplane.NewBatch(), batch[:0], stations[:0]
 		return err
 	}
 	var used state.Session
@@ -753,6 +757,10 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 		}
 		s.become(&s.Session, put.blob)
 		arms := s.arms()
+		var has []abi.EvMac
+		if newBoot {
+			has = stationEvents(index, s.Stations)
+		}
 		s.unlock()
 		a.store.Leftover(s, &used)
 		if t.Size()+put.size()+armSize*len(arms) > batchMax {
@@ -764,7 +772,7 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 		for _, arm := range arms {
 			t.Arm(arm)
 		}
-		batch = append(batch, index)
+		batch, stations = append(batch, index), append(stations, has...)
 	}
 	return flush()
 }

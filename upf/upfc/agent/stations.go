@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -14,6 +16,9 @@ import (
 //
 // What upf-u says waits here in order until the session is looked at. It is forgotten when the session has ended, or when
 // upf-c ends before the report is stored: the next upf-c hears of what is there then, but not of what came and went.
+//
+// A new upf-u, and a standby's that takes over, are told of them, so that frames find them and their silence is
+// noticed. Where one was heard elsewhere meanwhile, or finds no room, it is gone, and reported so.
 
 // stations are events that wait, by session.
 type stations struct {
@@ -50,6 +55,52 @@ func (e *events) Station(ev abi.EvMac) {
 	a.stations.mu.Unlock()
 	a.measurers.add(job{index: ev.Session, stations: true}, false)
 }
+
+// stationEvents are a session's stations as upf-u is told of them.
+func stationEvents(index uint32, list []rules.Station) []abi.EvMac {
+	var out []abi.EvMac
+	for _, s := range list {
+		e := abi.EvMac{Session: index, Mac: s.MAC, CVid: s.CVID, SVid: s.SVID}
+		if s.HasCTag {
+			e.Flags |= abi.MacCTag
+		}
+		if s.HasSTag {
+			e.Flags |= abi.MacSTag
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// tellStations tells upf-u of stations that it has not heard itself.
+func tellStations(conn *dataplane.Conn, list []abi.EvMac) error {
+	for part := range slices.Chunk(list, stationsPerBatch) {
+		t := dataplane.NewBatch()
+		for _, s := range part {
+			t.Station(s)
+		}
+		err := conn.Transact(t)
+		var refused *dataplane.Refused
+		if err != nil && !errors.As(err, &refused) {
+			return err
+		}
+		for _, s := range part {
+			if refused == nil {
+				break
+			}
+			// One of the sessions was given up meanwhile.
+			t := dataplane.NewBatch()
+			t.Station(s)
+			if err := conn.Transact(t); err != nil && !errors.As(err, &refused) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stationsPerBatch: upf-u takes so many commands at a time.
+const stationsPerBatch = 1024
 
 func (t *stations) take(index uint32) []stationEvent {
 	t.mu.Lock()

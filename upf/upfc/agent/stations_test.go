@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -108,4 +109,73 @@ func TestStationsAreReportedOnce(t *testing.T) {
 	}
 	station(a, 0)
 	told(ie.MACAddressesDetected, a)
+}
+
+// A new upf-u, and the one of a standby that takes over, hear which stations the sessions have; and of one that they have no room for the CP
+// function hears that it is gone.
+func TestStationsGoToTheNextUPFU(t *testing.T) {
+	networks := []fakeupfu.Network{{Name: "internet"}, {Name: "lan", Ethernet: true}}
+	tagged := abi.EvMac{Mac: [6]byte{2, 0, 0, 0, 0, 2}, Flags: abi.MacCTag, CVid: 20}
+	plain := abi.EvMac{Mac: [6]byte{2, 0, 0, 0, 0, 1}}
+	// reported waits until the CP function has heard of both.
+	reported := func(t *testing.T, smf *fakesmf.SMF, upfu *fakeupfu.UPFU, index uint32) {
+		t.Helper()
+		for _, s := range []abi.EvMac{plain, tagged} {
+			s.Session = index
+			if err := upfu.StationIs(s); err != nil {
+				t.Fatal(err)
+			}
+			smf.Report()
+		}
+	}
+	wants := func(t *testing.T, got []abi.EvMac, index uint32) {
+		t.Helper()
+		want := []abi.EvMac{plain, tagged}
+		for i := range want {
+			want[i].Session, want[i].Rec = index, abi.Record{Type: abi.RecStation, Length: 24}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("upf-u is told of stations (-want +got):\n%s", diff)
+		}
+	}
+	t.Run("a new one", func(t *testing.T) {
+		l := (&lab{t: t, of: networks}).start()
+		s := fakesmf.New(t, l.addr)
+		s.Associate()
+		s.Established(1, lanSession()...)
+		index, _ := l.only()
+		reported(t, s, l.upfu, index)
+		l.restartAgent()
+		if got := l.upfu.Stations(); len(got) != 0 {
+			t.Errorf("upf-u, which knows its stations, is told of %v", got)
+		}
+		l.upfu.Kill()
+		l.startUPFU()
+		l.await("upf-u is told", func() bool { return len(l.upfu.Stations()) == 2 })
+		wants(t, l.upfu.Stations(), index)
+		gone := tagged
+		gone.Session, gone.Flags = index, gone.Flags|abi.MacGone
+		if err := l.upfu.StationIs(gone); err != nil {
+			t.Fatal(err)
+		}
+		s.Report()
+		if list := l.agent.Sessions(); len(list) != 1 || !slices.Equal(list[0].MACs, []string{"02:00:00:00:00:01"}) {
+			t.Errorf("the session is shown as %+v", list)
+		}
+	})
+	t.Run("a standby's", func(t *testing.T) {
+		p := newPair(t, networks...)
+		p.smf = fakesmf.New(t, p.agent[0].Addr())
+		p.smf.Associate()
+		p.smf.Established(1, lanSession()...)
+		index := slices.Collect(maps.Keys(p.upfu[0].Sessions()))[0]
+		reported(t, p.smf, p.upfu[0], index)
+		want := rulesOf(p.upfu[0].Sessions())
+		p.await("the standby's upf-u has the session", func() bool { return cmp.Equal(rulesOf(p.upfu[1].Sessions()), want) })
+		if got := p.upfu[1].Stations(); len(got) != 0 {
+			t.Errorf("upf-u of the standby, which forwards nothing, is told of %v", got)
+		}
+		p.takeOver(p.yield())
+		wants(t, p.upfu[1].Stations(), index)
+	})
 }

@@ -130,6 +130,9 @@ func (t *Batch) Meta(blob []byte, restoring bool) {
 	add(t, ref, abi.RecMeta, blob)
 }
 
+// Station tells of one that the upf-u before knew of a session. Its type is not what upf-u tells of one by.
+func (t *Batch) Station(s abi.EvMac) { add(t, s, abi.RecStation) }
+
 // DropBuffered forgets the downlink packets of a session that wait.
 func (t *Batch) DropBuffered(index uint32) {
 	add(t, abi.SessionRef{Session: index}, abi.RecDropBuffered)

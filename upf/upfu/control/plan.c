@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_ether.h>
 #include <rte_ring.h>
 
+#include "link/vlan.h"
 #include "packet/detection.h"
 #include "packet/trace.h"
 #include "packet/worker_state.h"
@@ -327,6 +329,20 @@ plan_domains(struct plan *plan, struct op *op)
 	return rc;
 }
 
+static int
+plan_station(struct plan *plan, const struct upf_ev_mac *station)
+{
+	struct rte_ether_addr addr;
+
+	memcpy(&addr, station->mac, sizeof(addr));
+	if (station->session >= plan->base->sessions->max || !rte_is_valid_assigned_ether_addr(&addr) ||
+		(station->flags & ~(UPF_MAC_C_TAG | UPF_MAC_S_TAG)) != 0 || station->c_vid > VLAN_ID ||
+		station->s_vid > VLAN_ID)
+		return EINVAL;
+	plan->commands++;
+	return parts_after_plan(plan, station->session) != NULL ? 0 : ENOENT;
+}
+
 static size_t
 least_length(uint16_t type)
 {
@@ -350,6 +366,8 @@ least_length(uint16_t type)
 		return sizeof(struct upf_grant);
 	case UPF_REC_DOMAINS:
 		return sizeof(struct upf_domains);
+	case UPF_REC_STATION:
+		return sizeof(struct upf_ev_mac);
 	default:
 		return SIZE_MAX;
 	}
@@ -380,6 +398,8 @@ plan_record(struct plan *plan, struct op *op)
 		return plan_grant(plan, (const void *)record);
 	case UPF_REC_DOMAINS:
 		return plan_domains(plan, op);
+	case UPF_REC_STATION:
+		return plan_station(plan, (const void *)record);
 	default:
 		return plan_end_marker(plan, (const void *)record);
 	}

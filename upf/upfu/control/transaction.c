@@ -265,6 +265,15 @@ apply_domains(struct rule_base *base, struct op *op)
 	op->domains = before; // plan_free() frees it, when no worker can have it any more
 }
 
+static void
+apply_station(struct rule_base *base, const struct upf_ev_mac *station)
+{
+	struct command command = {
+		.op = COMMAND_STATION, .session = station->session, .station = *station};
+
+	send_command(base, home_of(base, station->session), &command);
+}
+
 static bool
 apply(struct rule_base *base, struct op *op)
 {
@@ -306,6 +315,9 @@ apply(struct rule_base *base, struct op *op)
 	case UPF_REC_DOMAINS:
 		apply_domains(base, op);
 		return true;
+	case UPF_REC_STATION:
+		apply_station(base, (const void *)record);
+		return false;
 	case UPF_REC_GRANT:
 		apply_grant(base, (const void *)record);
 		// Silent at once: no worker sends any more when the answer says so.

@@ -93,19 +93,27 @@ upfc_now(const struct worker *w, bool *listening)
 }
 
 static bool
+tell_mac(struct worker *w, const struct upf_ev_mac *mac)
+{
+	struct event event = {.mac = *mac};
+
+	event.mac.rec = (struct upf_record){.type = UPF_REC_EV_MAC, .length = sizeof(event.mac)};
+	return worker_raise(w, &event);
+}
+
+static bool
 tell(struct worker *w, const struct station *s, uint16_t flags)
 {
-	struct event event = {.mac = {
-				      .rec = {.type = UPF_REC_EV_MAC, .length = sizeof(event.mac)},
-				      .session = s->session,
-				      .flags = (uint16_t)(flags | s->tags),
-				      .c_vid = s->c_vid,
-				      .s_vid = s->s_vid,
-			      }};
+	struct upf_ev_mac mac = {
+		.session = s->session,
+		.flags = (uint16_t)(flags | s->tags),
+		.c_vid = s->c_vid,
+		.s_vid = s->s_vid,
+	};
 
-	for (unsigned i = 0; i < sizeof(event.mac.mac); i++)
-		event.mac.mac[i] = (uint8_t)(s->key >> (52 - 8 * i));
-	return worker_raise(w, &event);
+	for (unsigned i = 0; i < sizeof(mac.mac); i++)
+		mac.mac[i] = (uint8_t)(s->key >> (52 - 8 * i));
+	return tell_mac(w, &mac);
 }
 
 // It is there: whoever listens is told, if the ring of events has room; else bridge_tick() tries again.
@@ -150,6 +158,36 @@ has_room(const struct bridge *b, uint32_t session)
 	return session == OF_N6 ? b->of_n6 < b->of_n6_max : b->of_session[session] < b->per_session;
 }
 
+// A free place that is `key`'s from now on. There is one.
+static struct station *
+enter(struct bridge *b, uint64_t key)
+{
+	uint32_t *place = place_of(b, key);
+	struct station *s = &b->station[b->free];
+
+	*place = b->free;
+	b->free = s->next;
+	s->next = NONE;
+	s->key = key;
+	s->used = true;
+	b->used++;
+	return s;
+}
+
+// It is of this session, or N6's (part NULL).
+static void
+settle(struct worker *w, struct bridge *b, struct station *s, const struct part *part)
+{
+	s->session = part != NULL ? part->session : OF_N6;
+	s->incarnation = part != NULL ? part->incarnation : 0;
+	s->seen = w->now;
+	s->told = 0;
+	if (part == NULL)
+		b->of_n6++;
+	else
+		b->of_session[s->session]++;
+}
+
 // The frame's source is there. part NULL: at N6.
 static void
 learn(struct worker *w, struct bridge *b, const struct ethernet_frame *frame,
@@ -179,28 +217,62 @@ learn(struct worker *w, struct bridge *b, const struct ethernet_frame *frame,
 		count_off(b, s);
 		shm_add(&stats->bridge_moved, 1);
 	} else {
-		*place = b->free;
-		s = &b->station[*place];
-		b->free = s->next;
-		s->next = NONE;
-		s->key = key;
-		s->used = true;
-		b->used++;
+		s = enter(b, key);
 		shm_add(&stats->bridge_learned, 1);
 	}
-	s->session = session;
-	s->incarnation = part != NULL ? part->incarnation : 0;
-	s->seen = w->now;
-	s->told = 0;
+	settle(w, b, s, part);
 	s->tags =
 		(uint8_t)((frame->has_c ? UPF_MAC_C_TAG : 0) | (frame->has_s ? UPF_MAC_S_TAG : 0));
 	s->c_vid = frame->c_tag & VLAN_ID;
 	s->s_vid = frame->s_tag & VLAN_ID;
-	if (session == OF_N6)
-		b->of_n6++;
-	else
-		b->of_session[session]++;
 	tell_of(w, s);
+}
+
+void
+bridge_know(struct worker *w, const struct upf_ev_mac *known)
+{
+	const struct part *part = session_current(w->sessions, known->session, UPF_UL);
+	struct upf_ev_mac gone = *known;
+	struct rte_ether_addr addr;
+	struct bridge *b;
+	struct station *s;
+	uint32_t place;
+	uint64_t key;
+	bool listening;
+
+	// The session may have ended since, and another have its index.
+	if (part == NULL || !part->ethernet || part->home != w->index)
+		return;
+	b = w->bridge[part->n6 - UPF_PORT_N6];
+	if (b == NULL)
+		return;
+	memcpy(&addr, known->mac, sizeof(addr));
+	key = key_of(&addr,
+		(known->flags & UPF_MAC_S_TAG) != 0	? known->s_vid
+			: (known->flags & UPF_MAC_C_TAG) != 0 ? known->c_vid
+							      : 0);
+	place = *place_of(b, key);
+	if (place != NONE && b->station[place].session != OF_N6 &&
+		part_of(w, &b->station[place], UPF_UL) == NULL) {
+		forget(w, b, &b->station[place]);
+		place = NONE;
+	}
+	if (place != NONE && b->station[place].session == part->session)
+		return;
+	if (place != NONE || b->free == NONE || !has_room(b, part->session)) {
+		gone.flags |= UPF_MAC_GONE;
+		tell_mac(w, &gone);
+		if (place == NONE)
+			shm_add(&w->stats->local.bridge_full, 1);
+		return;
+	}
+	s = enter(b, key);
+	settle(w, b, s, part);
+	s->told = upfc_now(w, &listening);
+	s->tags = (uint8_t)(known->flags & (UPF_MAC_C_TAG | UPF_MAC_S_TAG));
+	s->c_vid = known->c_vid;
+	s->s_vid = known->s_vid;
+	shm_add(&w->stats->local.bridge_learned, 1);
 }
 
 static struct station *

@@ -16,8 +16,8 @@
 // - Group addresses that bridges keep to themselves (802.1Q 8.6.3) are not forwarded. No frame is looked at beyond what
 //   its PDRs ask for: ARP and Neighbour Discovery are frames.
 //
-// upf-c hears of each station that comes, moves or goes (EV_MAC), and a new upf-c of all. With upf-u the table goes; it is
-// learned anew.
+// upf-c hears of each station that comes, moves or goes (EV_MAC), and a new upf-c of all. With upf-u the table goes: upf-c tells
+// the next one, or that of a standby which takes over, which stations sessions had (UPF_REC_STATION); N6's are learned anew.
 #ifndef UPFU_BRIDGE_H
 #define UPFU_BRIDGE_H
 
@@ -26,6 +26,7 @@
 struct bridge;
 struct pkt;
 struct session_table;
+struct upf_ev_mac;
 struct worker;
 
 // In struct pkt: keys of what came by an Ethernet N6, of a session once it is known. No IPv4 address, and no block of NAT44,
@@ -37,6 +38,9 @@ struct worker;
 int bridge_init(struct worker *w);
 void bridge_free(struct worker *w);
 void bridge_tick(struct worker *w);
+// upf-c knows of this station. From now on its silence counts. Where another one has been heard since, or there is no room for it,
+// upf-c is told that it is gone.
+void bridge_know(struct worker *w, const struct upf_ev_mac *known);
 
 // A frame has come by N6, with the interface's own VLAN tag or without. PKT_NEXT with a key, or a verdict.
 int bridge_receive(struct worker *w, struct pkt *p);

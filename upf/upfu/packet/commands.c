@@ -3,6 +3,7 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
+#include "packet/bridge.h"
 #include "packet/buffer.h"
 #include "packet/detection.h"
 #include "packet/gtpu.h"
@@ -57,6 +58,9 @@ worker_take_commands(struct worker *w)
 			break;
 		case COMMAND_SHOW_DETECTED:
 			detection_show(w, command.session, command.from);
+			break;
+		case COMMAND_STATION:
+			bridge_know(w, &command.station);
 			break;
 		}
 		n++;

@@ -15,6 +15,7 @@ enum command_op {
 	COMMAND_DROP_BUFFERED,
 	COMMAND_URR_LOOK,      // a URR was armed that may be past its thresholds already
 	COMMAND_SHOW_DETECTED, // detection_show()
+	COMMAND_STATION,       // bridge_know()
 };
 
 struct command {     // control thread → worker
@@ -25,6 +26,7 @@ struct command {     // control thread → worker
 		uint32_t from; // COMMAND_SHOW_DETECTED
 		struct upf_end_marker end_marker;
 		struct upf_echo echo;
+		struct upf_ev_mac station;
 		struct {
 			uint32_t flags; // UPF_TRACE_*
 			uint16_t order, snap;

@@ -1,4 +1,5 @@
 // Ethernet PDU sessions (TS 23.501 5.6.10.2): network instances 1 and 2 are bridges, 0 is of IP.
+#include <errno.h>
 #include <string.h>
 
 #include <rte_arp.h>
@@ -445,6 +446,120 @@ a_new_upfc_is_told_of_all_stations(void **state)
 	tick(rig, 0);
 	assert_told(rig, 1, 1, 0, 0);
 	tick(rig, 0);
+	assert_false(rig_event(rig, &event));
+	finish(rig);
+}
+
+// What upf-c says that it knows of a session.
+static int
+know(struct rig *rig, uint32_t session, unsigned n, uint16_t flags, uint16_t c_vid)
+{
+	static struct transaction t;
+	struct rte_ether_addr mac = station(n);
+	struct upf_ev_mac known = {
+		.rec = {.type = UPF_REC_STATION, .length = sizeof(known)},
+		.session = session,
+		.flags = flags,
+		.c_vid = c_vid,
+	};
+
+	memcpy(known.mac, mac.addr_bytes, sizeof(known.mac));
+	transaction_begin(&t);
+	transaction_add(&t, &known, sizeof(known));
+	return transaction_do(rig, &t, NULL);
+}
+
+static void
+stations_that_upfc_knows_are_there(void **state)
+{
+	struct rig *rig = rig_ethernet(3);
+	struct event event;
+
+	(void)state;
+	assert_int_equal(know(rig, 1, 1, 0, 0), 0);
+	assert_int_equal(know(rig, 2, 2, UPF_MAC_C_TAG, 20), 0);
+	rig_poll(rig);
+	assert_false(rig_event(rig, &event));
+	down(rig, 100, station(1));
+	assert_int_equal(reached(rig), 0x2);
+	// In its VLAN alone.
+	down(rig, 100, station(2));
+	assert_int_equal(reached(rig), 0xe);
+	// Its silence counts from when it was told of, and is reported.
+	tick(rig, 299);
+	assert_int_equal(rig->worker[0]->stats->local.bridge_stations, 3);
+	tick(rig, 301);
+	assert_told(rig, 1, 1, UPF_MAC_GONE, 0);
+	assert_told(rig, 2, 2, UPF_MAC_GONE | UPF_MAC_C_TAG, 20);
+	assert_int_equal(rig->worker[0]->stats->local.bridge_aged, 3);
+	finish(rig);
+}
+
+static void
+stations_that_upfc_knows_do_not_displace_others(void **state)
+{
+	struct rig *rig = rig_ethernet(2);
+	struct event event;
+
+	(void)state;
+	// It was heard already: here, elsewhere, at N6.
+	up(rig, 1, 1, broadcast);
+	up(rig, 2, 2, broadcast);
+	rig_count_sent(rig, N6);
+	down(rig, 3, broadcast);
+	rig_count_sent(rig, UPF_PORT_N3);
+	assert_told(rig, 1, 1, 0, 0);
+	assert_told(rig, 2, 2, 0, 0);
+	for (unsigned n = 1; n <= 3; n++)
+		assert_int_equal(know(rig, 1, n, 0, 0), 0);
+	rig_poll(rig);
+	assert_told(rig, 1, 2, UPF_MAC_GONE, 0);
+	assert_told(rig, 1, 3, UPF_MAC_GONE, 0);
+	assert_false(rig_event(rig, &event));
+	down(rig, 100, station(2));
+	assert_int_equal(reached(rig), 0x4);
+	// A session has four at most.
+	for (unsigned n = 10; n < 14; n++)
+		assert_int_equal(know(rig, 1, n, 0, 0), 0);
+	rig_poll(rig);
+	assert_told(rig, 1, 13, UPF_MAC_GONE, 0);
+	assert_false(rig_event(rig, &event));
+	assert_int_equal(rig->worker[0]->stats->local.bridge_full, 1);
+	finish(rig);
+}
+
+static void
+stations_that_cannot_be_are_refused(void **state)
+{
+	static struct session_rules_builder s;
+	static struct transaction t;
+	struct rig *rig = rig_ethernet(1);
+	struct event event;
+
+	(void)state;
+	assert_int_equal(know(rig, 9, 1, 0, 0), ENOENT);
+	assert_int_equal(know(rig, UINT32_MAX, 1, 0, 0), EINVAL);
+	assert_int_equal(know(rig, 1, 1, UPF_MAC_GONE, 0), EINVAL);
+	assert_int_equal(know(rig, 1, 1, UPF_MAC_C_TAG, 4096), EINVAL);
+	transaction_begin(&t);
+	transaction_add(&t,
+		&(struct upf_ev_mac){.rec = {.type = UPF_REC_STATION,
+					     .length = sizeof(struct upf_ev_mac)},
+			.session = 1,
+			.mac = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
+		sizeof(struct upf_ev_mac));
+	assert_int_equal(transaction_do(rig, &t, NULL), EINVAL);
+	// A session of IP has none; and one that has ended since is not asked after.
+	rules_usual(&s, 2, RIG_UE, TEID + 2);
+	rules_install(rig, &s);
+	assert_int_equal(know(rig, 2, 1, 0, 0), 0);
+	assert_int_equal(know(rig, 1, 1, 0, 0), 0);
+	transaction_begin(&t);
+	transaction_del(&t, 1);
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	rig_poll(rig);
+	tick(rig, 1);
+	assert_int_equal(rig->worker[0]->stats->local.bridge_stations, 0);
 	assert_false(rig_event(rig, &event));
 	finish(rig);
 }
@@ -1029,6 +1144,9 @@ test_ethernet(void)
 		cmocka_unit_test(silent_stations_go),
 		cmocka_unit_test(of_a_session_that_ends_nothing_is_left),
 		cmocka_unit_test(a_new_upfc_is_told_of_all_stations),
+		cmocka_unit_test(stations_that_upfc_knows_are_there),
+		cmocka_unit_test(stations_that_upfc_knows_do_not_displace_others),
+		cmocka_unit_test(stations_that_cannot_be_are_refused),
 		cmocka_unit_test(copies_are_bounded_and_take_turns),
 		cmocka_unit_test(any_worker_hands_frames_to_the_bridge_s),
 		cmocka_unit_test(what_is_cut_short_is_dropped),

@@ -75,6 +75,7 @@ type UPFU struct {
 	endMarkers []abi.EndMarker
 	echoes     []abi.Echo
 	dropped    []uint32 // sessions whose buffered packets were dropped on demand
+	stations   []abi.EvMac
 	deleted    int
 	trace      abi.Trace
 	refuse     syscall.Errno
@@ -443,7 +444,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
 	var armed []uint32
 	stored, restoring := false, u.restoring // META
-	granted, domains := u.granted, u.domains
+	granted, domains, stations := u.granted, u.domains, u.stations
 	deleted, puts := u.deleted, u.puts
 	var n uint32
 	var no refusal
@@ -496,6 +497,15 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 			dropped = append(slices.Clone(dropped), ref.Session)
 			n++
 			return nil
+		case abi.RecStation:
+			s, err := abi.Read[abi.EvMac](r)
+			if _, ok := sessions.all[s.Session]; err != nil || !ok {
+				no.errno = syscall.ENOENT
+				return no
+			}
+			stations = append(slices.Clone(stations), s)
+			n++
+			return nil
 		}
 		no = one(recType, r, &sessions, &arms, &meta, &markers)
 		if no.errno != 0 {
@@ -518,7 +528,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		}
 		return n, no
 	}
-	u.granted, u.puts, u.domains = granted, puts, domains
+	u.granted, u.puts, u.domains, u.stations = granted, puts, domains, stations
 	u.ready, u.restoring, u.deleted = u.ready || stored, restoring, deleted
 	u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = meta, markers, echoes, dropped, order
 	if u.atGrant == nil && granted.UntilNs != 0 {
@@ -1024,6 +1034,13 @@ func (u *UPFU) Dropped() []uint32 {
 	return slices.Clone(u.dropped)
 }
 
+// Stations lists those that it was told of.
+func (u *UPFU) Stations() []abi.EvMac {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.stations)
+}
+
 // DownlinkData reports the first packet for a FAR with NOCP.
 func (u *UPFU) DownlinkData(session uint32, pdr uint16, qfi uint8) error {
 	return event(u, abi.EvDlData{Rec: abi.Record{Type: abi.RecEvDlData, Length: 16}, Session: session, PdrId: pdr, Qfi: qfi})
@@ -1031,7 +1048,13 @@ func (u *UPFU) DownlinkData(session uint32, pdr uint16, qfi uint8) error {
 
 // Station reports that a MAC address came to an Ethernet PDU session, or left it.
 func (u *UPFU) Station(session uint32, mac [6]byte, flags uint16) error {
-	return event(u, abi.EvMac{Rec: abi.Record{Type: abi.RecEvMac, Length: 24}, Session: session, Mac: mac, Flags: flags})
+	return u.StationIs(abi.EvMac{Session: session, Mac: mac, Flags: flags})
+}
+
+// StationIs reports the same, with its VLANs.
+func (u *UPFU) StationIs(s abi.EvMac) error {
+	s.Rec = abi.Record{Type: abi.RecEvMac, Length: 24}
+	return event(u, s)
 }
 
 // ErrorIndication reports that a peer has no such tunnel.
