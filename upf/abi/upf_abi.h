@@ -167,6 +167,7 @@ enum upf_record_type {
 	UPF_REC_EV_ECHO = 35,      // struct upf_echo: the peer answered the Echo Request
 	UPF_REC_EV_TRACE = 36,     // struct upf_ev_trace + the packet's first octets
 	UPF_REC_EV_MAC = 37, // struct upf_ev_mac: a station of an Ethernet PDU session came or went
+	UPF_REC_EV_FLOW = 38, // struct upf_ev_flow: traffic of an application by domain began or ended
 };
 
 struct upf_record {
@@ -188,8 +189,8 @@ struct upf_session_ref {
 static_assert(sizeof(struct upf_session_ref) == 16, "upf_session_ref");
 
 // SESSION_PUT: this head, then n_pdr PDRs, n_far FARs, n_qer QERs, n_urr URRs, n_bar BARs, n_sdf
-// SDFs, n_sdf6 IPv6 SDFs, n_route framed routes, n_ethernet Ethernet filters, n_application numbers of applications
-// (64 bits), text_len octets (redirect URLs), blob_len octets, then zero padding up to a multiple of 8.
+// SDFs, n_sdf6 IPv6 SDFs, n_route framed routes, n_ethernet Ethernet filters, n_application applications,
+// text_len octets (redirect URLs), blob_len octets, then zero padding up to a multiple of 8.
 #define UPF_SESSION_ETHERNET 1u // an Ethernet PDU session (TS 23.501 5.6.10.2); else one of IP
 struct upf_session_put {
 	struct upf_record rec;
@@ -316,6 +317,15 @@ struct upf_domain {
 	uint8_t reserved[2];
 };
 static_assert(sizeof(struct upf_domain) == 16, "upf_domain");
+
+// One of a session.
+struct upf_application {
+	uint64_t number;
+	// upf-c wants to hear of its flows (EV_FLOW); one has come to an end after so long without packets. 0: it does not.
+	uint32_t quiet_ms;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct upf_application) == 16, "upf_application");
 
 struct upf_domains { // then n upf_domain, text_len octets, zero padding up to a multiple of 8
 	struct upf_record rec;
@@ -558,6 +568,23 @@ struct upf_ev_mac {
 	uint16_t c_vid, s_vid;
 };
 static_assert(sizeof(struct upf_ev_mac) == 24, "upf_ev_mac");
+
+// What packet/detection.h has found: a flow of a UE, or all between it and an address that it has asked for.
+#define UPF_FLOW_GONE 1u    // it has ended; else there was its first packet
+#define UPF_FLOW_IPV6 2u
+#define UPF_FLOW_ADDRESS 4u // all between `local` and `remote`, where `local` is all zero of any address of the UE's
+struct upf_ev_flow {
+	struct upf_record rec;
+	uint64_t application;
+	uint32_t session;
+	uint32_t instance; // the same at its end as at its begin, and no other's of the session meanwhile
+	upf_addr remote, local;
+	uint16_t remote_port, local_port;
+	uint8_t proto;
+	uint8_t flags; // UPF_FLOW_*
+	uint16_t reserved;
+};
+static_assert(sizeof(struct upf_ev_flow) == 64, "upf_ev_flow");
 
 enum upf_stage { // where a packet was when it was traced
 	UPF_STAGE_RX = 0,

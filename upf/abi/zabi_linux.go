@@ -77,6 +77,9 @@ const (
 	MacGone                 = 0x1                // UPF_MAC_GONE
 	MacCTag                 = 0x2                // UPF_MAC_C_TAG
 	MacSTag                 = 0x4                // UPF_MAC_S_TAG
+	FlowGone                = 0x1                // UPF_FLOW_GONE
+	FlowIpv6                = 0x2                // UPF_FLOW_IPV6
+	FlowAddress             = 0x4                // UPF_FLOW_ADDRESS
 	DropsMax                = 0x40               // UPF_DROPS_MAX
 	LineSlots               = 0x2                // UPF_LINE_SLOTS
 	NodesMax                = 0x40               // UPF_NODES_MAX
@@ -115,6 +118,7 @@ const (
 	RecEvEcho               = 0x23               // UPF_REC_EV_ECHO
 	RecEvTrace              = 0x24               // UPF_REC_EV_TRACE
 	RecEvMac                = 0x25               // UPF_REC_EV_MAC
+	RecEvFlow               = 0x26               // UPF_REC_EV_FLOW
 	IfAccess                = 0x0                // UPF_IF_ACCESS
 	IfCore                  = 0x1                // UPF_IF_CORE
 	Ul                      = 0x0                // UPF_UL
@@ -431,6 +435,13 @@ type Domain struct {
 	Reserved    [2]uint8
 }
 
+// Application is struct upf_application, 16 octets.
+type Application struct {
+	Number   uint64
+	QuietMs  uint32
+	Reserved uint32
+}
+
 // Domains is struct upf_domains, 16 octets.
 type Domains struct {
 	Rec     Record
@@ -611,6 +622,21 @@ type EvMac struct {
 	Flags   uint16
 	CVid    uint16
 	SVid    uint16
+}
+
+// EvFlow is struct upf_ev_flow, 64 octets.
+type EvFlow struct {
+	Rec         Record
+	Application uint64
+	Session     uint32
+	Instance    uint32
+	Remote      Addr
+	Local       Addr
+	RemotePort  uint16
+	LocalPort   uint16
+	Proto       uint8
+	Flags       uint8
+	Reserved    uint16
 }
 
 // EvTrace is struct upf_ev_trace, 40 octets.
@@ -1060,6 +1086,14 @@ var (
 	_ [13 - unsafe.Offsetof(Domain{}.Flags)]struct{}
 	_ [unsafe.Offsetof(Domain{}.Reserved) - 14]struct{}
 	_ [14 - unsafe.Offsetof(Domain{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Application{}) - 16]struct{}
+	_ [16 - unsafe.Sizeof(Application{})]struct{}
+	_ [unsafe.Offsetof(Application{}.Number) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Application{}.Number)]struct{}
+	_ [unsafe.Offsetof(Application{}.QuietMs) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Application{}.QuietMs)]struct{}
+	_ [unsafe.Offsetof(Application{}.Reserved) - 12]struct{}
+	_ [12 - unsafe.Offsetof(Application{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Domains{}) - 16]struct{}
 	_ [16 - unsafe.Sizeof(Domains{})]struct{}
 	_ [unsafe.Offsetof(Domains{}.Rec) - 0]struct{}
@@ -1334,6 +1368,30 @@ var (
 	_ [20 - unsafe.Offsetof(EvMac{}.CVid)]struct{}
 	_ [unsafe.Offsetof(EvMac{}.SVid) - 22]struct{}
 	_ [22 - unsafe.Offsetof(EvMac{}.SVid)]struct{}
+	_ [unsafe.Sizeof(EvFlow{}) - 64]struct{}
+	_ [64 - unsafe.Sizeof(EvFlow{})]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.Rec) - 0]struct{}
+	_ [0 - unsafe.Offsetof(EvFlow{}.Rec)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.Application) - 8]struct{}
+	_ [8 - unsafe.Offsetof(EvFlow{}.Application)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.Session) - 16]struct{}
+	_ [16 - unsafe.Offsetof(EvFlow{}.Session)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.Instance) - 20]struct{}
+	_ [20 - unsafe.Offsetof(EvFlow{}.Instance)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.Remote) - 24]struct{}
+	_ [24 - unsafe.Offsetof(EvFlow{}.Remote)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.Local) - 40]struct{}
+	_ [40 - unsafe.Offsetof(EvFlow{}.Local)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.RemotePort) - 56]struct{}
+	_ [56 - unsafe.Offsetof(EvFlow{}.RemotePort)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.LocalPort) - 58]struct{}
+	_ [58 - unsafe.Offsetof(EvFlow{}.LocalPort)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.Proto) - 60]struct{}
+	_ [60 - unsafe.Offsetof(EvFlow{}.Proto)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.Flags) - 61]struct{}
+	_ [61 - unsafe.Offsetof(EvFlow{}.Flags)]struct{}
+	_ [unsafe.Offsetof(EvFlow{}.Reserved) - 62]struct{}
+	_ [62 - unsafe.Offsetof(EvFlow{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(EvTrace{}) - 40]struct{}
 	_ [40 - unsafe.Sizeof(EvTrace{})]struct{}
 	_ [unsafe.Offsetof(EvTrace{}.Rec) - 0]struct{}

@@ -64,7 +64,8 @@ type Agent struct {
 	grants      *grants                       // of a redundant unit
 	known       atomic.Pointer[networks.List] // of the upf-u that was met last
 	bridges     atomic.Pointer[networks.Bridges]
-	stations    stations
+	stations    waiting[stationEvent]
+	flows       waiting[flowEvent]
 	// It has other network instances than the one before; read while it is filled.
 	otherNetworks bool
 

@@ -135,6 +135,7 @@ func (nothing) DownlinkData(uint32, uint16, uint8, uint8) {}
 func (nothing) ErrorIndication(netip.Addr, uint32)        {}
 func (nothing) Echo(netip.Addr, uint16)                   {}
 func (nothing) Station(abi.EvMac)                         {}
+func (nothing) Flow(abi.EvFlow)                           {}
 func (nothing) Trace(abi.EvTrace, []byte)                 {}
 
 // beginAhead empties a upf-u whose unit another member serves.

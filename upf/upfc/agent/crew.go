@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -28,9 +29,43 @@ type job struct {
 	index  uint32
 	tunnel rules.FTEID // of an Error Indication; else it is about the session's usage
 	last   *lastReports
-	// MAC addresses have come to the session or left it.
-	stations bool
+	about  about
 }
+
+// about is what of a session's the job is about that upf-u has told of.
+type about uint8
+
+const (
+	aboutUsage    about = iota
+	aboutStations       // MAC addresses have come to the session or left it
+	aboutFlows          // flows of applications have begun or ended
+)
+
+// waiting is what upf-u has said of sessions that nobody has looked at yet, by their indexes.
+type waiting[E any] struct {
+	mu   sync.Mutex
+	list map[uint32][]E
+}
+
+// add adds something, which is the last word on what is over.
+func (w *waiting[E]) add(index uint32, e E, over func(E) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.list == nil {
+		w.list = map[uint32][]E{}
+	}
+	w.list[index] = append(slices.DeleteFunc(w.list[index], over), e)
+}
+
+func (w *waiting[E]) take(index uint32) []E {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.list[index]
+	delete(w.list, index)
+	return list
+}
+
+func (w *waiting[E]) drop(index uint32) { w.take(index) }
 
 func newCrew(limit int, begin func(f func()), do func(j job, told bool)) *crew {
 	return &crew{limit: limit, begin: begin, do: do, told: map[job]bool{}}

@@ -74,6 +74,8 @@ type SessionInfo struct {
 	// Ethernet is true of an Ethernet PDU session, and MACs are the addresses that were heard behind it.
 	Ethernet bool      `json:"ethernet,omitempty"`
 	MACs     []string  `json:"macAddresses,omitempty"`
+	// Flows are those of applications by domain name that the CP function was told have begun.
+	Flows    []string  `json:"applicationFlows,omitempty"`
 	Index    uint32    `json:"index"`
 	PDRs     int       `json:"pdrs"`
 	UL       uint64    `json:"uplinkOctets"` // of the URR that counts most
@@ -160,6 +162,9 @@ func (s *session) info() SessionInfo {
 	i.Ethernet = s.Rules.Ethernet
 	for _, station := range s.Stations {
 		i.MACs = append(i.MACs, station.String())
+	}
+	for k := range s.Flows {
+		i.Flows = append(i.Flows, s.Flows[k].String())
 	}
 	i.NAT44 = s.agent.showBlock(&s.Session)
 	for _, m := range s.Meters {

@@ -760,6 +760,9 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 		var has []abi.EvMac
 		if newBoot {
 			has = stationEvents(index, s.Stations)
+			if len(s.Flows) > 0 {
+				a.addFlow(index, flowEvent{gone: true, all: true})
+			}
 		}
 		s.unlock()
 		a.store.Leftover(s, &used)

@@ -51,6 +51,18 @@ func applicationNumber(node, id string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
+// applicationOf is the Application ID of a node's application that upf-u knows by a number; empty: it is described no more.
+func (a *Agent) applicationOf(node string, number uint64) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, p := range a.pfds[node] {
+		if p.Number == number {
+			return id
+		}
+	}
+	return ""
+}
+
 // nameApplications puts the names of applications where upf-u has their numbers.
 func (a *Agent) nameApplications(text []byte) []byte {
 	a.mu.Lock()

@@ -152,7 +152,7 @@ func TestApplicationsAreDescribedByDomains(t *testing.T) {
 		if len(got.Applications) != 1 || got.PDRs[0].Application != 1 || got.PDRs[0].Flags&abi.PdrSdf == 0 || got.PDRs[0].SdfCount != 0 {
 			t.Fatalf("the PDR is %+v, the session's applications %v", got.PDRs[0], got.Applications)
 		}
-		return got.Applications[0]
+		return got.Applications[0].Number
 	}
 	video := named()
 	of := func(name string) (number uint64) {

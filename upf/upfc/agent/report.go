@@ -112,6 +112,38 @@ func (a *Agent) measure(index uint32, told bool) {
 	}
 }
 
+// lockToReport locks the session that upf-u has told something of; nil: it is gone, for which drop is called, or the CP function is behind, and
+// the job comes again.
+func (a *Agent) lockToReport(j job, drop func(index uint32)) *session {
+	if !a.isServing() {
+		return nil
+	}
+	s := a.lock(j.index)
+	if s == nil {
+		drop(j.index)
+		return nil
+	}
+	if len(s.Outbox) < outboxMax {
+		return s
+	}
+	s.unlock()
+	a.world.Go(func() {
+		if a.world.Wait(retryAfter, a.stopping.Done()) {
+			a.measurers.add(j, false)
+		}
+	})
+	return nil
+}
+
+// putReports makes next the session's state, and sends the reports that come of it. The caller has locked the session.
+func (a *Agent) putReports(s *session, next *state.Session, reports []usage.Report) {
+	next.Outbox = append(slices.Clone(s.Outbox), reports...)
+	a.put(s, next)
+	a.countReports(reports)
+	a.deliver(s)
+	a.schedule(s)
+}
+
 func (a *Agent) countReports(reports []usage.Report) {
 	for i := range reports {
 		a.rec.UsageReport(reports[i].Trigger)
@@ -178,8 +210,10 @@ func (a *Agent) measureJob(j job, told bool) {
 	switch {
 	case j.tunnel.IsValid():
 		a.errorIndication(j)
-	case j.stations:
+	case j.about == aboutStations:
 		a.takeStations(j.index)
+	case j.about == aboutFlows:
+		a.takeFlows(j.index)
 	default:
 		a.measure(j.index, told)
 	}

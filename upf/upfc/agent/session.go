@@ -93,7 +93,11 @@ func readingOf(shm *dataplane.Shm, u *rules.URR, slot uint32, at time.Time) usag
 }
 
 // account is the session's usage, to be measured.
-func (s *session) account() *usage.Session { return usage.Begin(s.Rules, s.Meters, s.read) }
+func (s *session) account() *usage.Session {
+	acct := usage.Begin(s.Rules, s.Meters, s.read)
+	acct.ByFlow = s.isByFlow
+	return acct
+}
 
 // look is the same, only to be looked at.
 func (s *session) look() *usage.Session {

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"slices"
-	"sync"
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/dataplane"
@@ -19,12 +18,6 @@ import (
 //
 // A new upf-u, and a standby's that takes over, are told of them, so that frames find them and their silence is
 // noticed. Where one was heard elsewhere meanwhile, or finds no room, it is gone, and reported so.
-
-// stations are events that wait, by session.
-type stations struct {
-	mu   sync.Mutex
-	wait map[uint32][]stationEvent
-}
 
 type stationEvent struct {
 	rules.Station
@@ -45,15 +38,10 @@ func (e *events) Station(ev abi.EvMac) {
 	s := stationEvent{generation: generation, gone: ev.Flags&abi.MacGone != 0, Station: rules.Station{
 		MAC: ev.Mac, HasCTag: ev.Flags&abi.MacCTag != 0, HasSTag: ev.Flags&abi.MacSTag != 0, CVID: ev.CVid, SVID: ev.SVid,
 	}}
-	a.stations.mu.Lock()
-	if a.stations.wait == nil {
-		a.stations.wait = map[uint32][]stationEvent{}
-	}
 	// The last word on a station is all that counts: one that comes and goes waits once.
 	earlier := func(o stationEvent) bool { return o.Station == s.Station && o.generation == generation }
-	a.stations.wait[ev.Session] = append(slices.DeleteFunc(a.stations.wait[ev.Session], earlier), s)
-	a.stations.mu.Unlock()
-	a.measurers.add(job{index: ev.Session, stations: true}, false)
+	a.stations.add(ev.Session, s, earlier)
+	a.measurers.add(job{index: ev.Session, about: aboutStations}, false)
 }
 
 // stationEvents are a session's stations as upf-u is told of them.
@@ -102,34 +90,13 @@ func tellStations(conn *dataplane.Conn, list []abi.EvMac) error {
 // stationsPerBatch: upf-u takes so many commands at a time.
 const stationsPerBatch = 1024
 
-func (t *stations) take(index uint32) []stationEvent {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	list := t.wait[index]
-	delete(t.wait, index)
-	return list
-}
-
 // takeStations makes what upf-u said of a session's stations part of the session, and reports it.
 func (a *Agent) takeStations(index uint32) {
-	if !a.isServing() {
-		return
-	}
-	s := a.lock(index)
+	s := a.lockToReport(job{index: index, about: aboutStations}, a.stations.drop)
 	if s == nil {
-		a.stations.take(index)
 		return
 	}
 	defer s.unlock()
-	if len(s.Outbox) >= outboxMax { // the CP function is behind
-		a.world.Go(func() {
-			if !a.world.Wait(retryAfter, a.stopping.Done()) {
-				return
-			}
-			a.measurers.add(job{index: index, stations: true}, false)
-		})
-		return
-	}
 	list := slices.DeleteFunc(a.stations.take(index), func(e stationEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
 	now, detected, removed := changeStations(s.Stations, list)
 	if len(detected)+len(removed) == 0 {
@@ -145,11 +112,7 @@ func (a *Agent) reportStations(s *session, now, detected, removed []rules.Statio
 	reports := acct.Stations(detected, removed, to)
 	next := s.Session
 	next.Meters, next.Stations = acct.Meters, now
-	next.Outbox = append(slices.Clone(s.Outbox), reports...)
-	a.put(s, &next)
-	a.countReports(reports)
-	a.deliver(s)
-	a.schedule(s)
+	a.putReports(s, &next, reports)
 }
 
 // tellNewReporters reports all stations to URRs that have not been told of any: those that a modification made, or gave MACAR.

@@ -58,8 +58,8 @@ type Session struct {
 	SDF6s []abi.Sdf6
 	// Routes are the framed routes.
 	Routes []abi.Route
-	// Applications are the numbers of those that are known by domain names.
-	Applications []uint64
+	// Applications are those that are known by domain names.
+	Applications []abi.Application
 	Text         string // redirect URLs
 	// EthernetFilters are those of the PDRs of an Ethernet PDU session.
 	EthernetFilters []abi.EthernetFilter

@@ -163,7 +163,7 @@ func TestApplicationsWithDomains(t *testing.T) {
 		s.in.Rules.PDRs[id].PDI.Application = name
 	}
 	c := s.compile(t)
-	if diff := cmp.Diff([]uint64{8, 7}, c.Applications); diff != "" {
+	if diff := cmp.Diff([]abi.Application{{Number: 8}, {Number: 7}}, c.Applications); diff != "" {
 		t.Errorf("applications (-want +got):\n%s", diff)
 	}
 	for i, want := range []struct {

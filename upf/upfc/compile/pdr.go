@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"math"
 	"net/netip"
 	"slices"
 
@@ -131,15 +132,23 @@ func (c *compiler) byQFI(p abi.Pdr, m *rules.Match) {
 	}
 }
 
-// application is where an application stands among those of the session, from 1 on; 0: there are too many.
-func (c *compiler) application(number uint64) uint8 {
-	i := slices.Index(c.out.Applications, number)
+// application is where an application of a PDR stands among those of the session, from 1 on; 0: there are too many.
+func (c *compiler) application(r *rules.PDR, number uint64) uint8 {
+	i := slices.IndexFunc(c.out.Applications, func(a abi.Application) bool { return a.Number == number })
 	if i < 0 && len(c.out.Applications) == abi.SessionApplications {
 		return 0
 	}
 	if i < 0 {
 		i = len(c.out.Applications)
-		c.out.Applications = append(c.out.Applications, number)
+		c.out.Applications = append(c.out.Applications, abi.Application{Number: number})
+	}
+	a := &c.out.Applications[i]
+	for _, id := range r.URRs {
+		if u := c.in.Rules.URRs[id]; u != nil && u.Wants(rules.StartOfTraffic|rules.StopOfTraffic) {
+			if quiet := uint32(min(int64(u.QuietTime())*1000, math.MaxUint32)); a.QuietMs == 0 || quiet < a.QuietMs {
+				a.QuietMs = quiet
+			}
+		}
 	}
 	return uint8(i + 1)
 }
@@ -171,7 +180,7 @@ func (c *compiler) filters(p *abi.Pdr, r *rules.PDR, rule *rules.Predefined, ue4
 				f.add(&rules.SDFFilter{Flow: &a.Flows[i]})
 			}
 			if len(a.Domains) > 0 {
-				if p.Application = c.application(a.Number); p.Application == 0 {
+				if p.Application = c.application(r, a.Number); p.Application == 0 {
 					return tooBig(r, "more than %d applications with domain names in a session", abi.SessionApplications)
 				}
 			}

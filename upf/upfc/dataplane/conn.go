@@ -55,6 +55,7 @@ type Events interface {
 	ErrorIndication(peer netip.Addr, teid uint32)
 	Echo(peer netip.Addr, sequence uint16) // a peer answered an Echo Request
 	Station(e abi.EvMac)                   // a MAC address came to a session, or left it
+	Flow(e abi.EvFlow)                     // a flow of an application by domain began, or ended
 	Trace(e abi.EvTrace, octets []byte)    // octets are the reader's: copy what is kept
 }
 
@@ -492,6 +493,12 @@ func (c *Conn) event(recType uint16, r []byte) error {
 			return err
 		}
 		c.events.Station(e)
+	case abi.RecEvFlow:
+		e, err := abi.Read[abi.EvFlow](r)
+		if err != nil {
+			return err
+		}
+		c.events.Flow(e)
 	case abi.RecEvTrace:
 		e, octets, err := traceEvent(r)
 		if err != nil {

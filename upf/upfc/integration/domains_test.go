@@ -208,6 +208,7 @@ func TestIntegrationApplicationReports(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	instance := ""
 	for _, want := range []string{"100000", "200000"} { // START, STOPT: of the second connection alone
 		m := r.smf.Report()
 		if len(m.UsageReport) != 1 {
@@ -219,6 +220,15 @@ func TestIntegrationApplicationReports(t *testing.T) {
 		}
 		if id, err := e.ApplicationID(); err != nil || id != "video" {
 			t.Errorf("a report about application %q (%v)", id, err)
+		}
+		id, err := e.ApplicationInstanceID()
+		if err != nil || id == "" || instance != "" && id != instance {
+			t.Errorf("a report about instance %q (%v), after %q", id, err, instance)
+		}
+		instance = id
+		flow, err := e.FlowInformation()
+		if text := "permit out 6 from " + dnAddr + " 443 to " + ue.Addr + " 40001"; err != nil || len(flow) < 3 || string(flow[3:]) != text {
+			t.Errorf("a report about flow %q (%v), want %q", flow, err, text)
 		}
 	}
 }

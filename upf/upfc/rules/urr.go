@@ -135,6 +135,14 @@ func (u *URR) Timed() bool {
 	return u.MeasureTime || u.Wants(QuotaHoldingTime|StopOfTraffic|UserPlaneInactive) || u.Rest().HoldingTime != 0
 }
 
+// QuietTime is how long traffic is quiet until it has stopped (STOPT): the Inactivity Detection Time, else half a minute.
+func (u *URR) QuietTime() Seconds {
+	if d := u.Rest().Inactivity; d != 0 {
+		return d
+	}
+	return 30
+}
+
 // Granted says what of a URR a message gave anew, so that measuring against it begins again.
 type Granted struct {
 	URR                  uint32

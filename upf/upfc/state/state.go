@@ -16,7 +16,7 @@ import (
 // Version is raised whenever the encoding changes, also by a new field. Oldest is the first one that is read: its
 // blobs lack what later versions have (coder.since).
 const (
-	Version = 8
+	Version = 9
 	Oldest  = 4
 )
 
@@ -40,6 +40,7 @@ type Session struct {
 	Made     Made
 	NAT      nat.Block       // of NAT44, where the network instance has it
 	Stations []rules.Station // MAC addresses behind it, of an Ethernet PDU session
+	Flows    []rules.DetectedFlow // of applications, that the CP function was told have begun
 }
 
 // Made is the request that established the session. A CP function that does not know whether it was executed,
@@ -158,6 +159,20 @@ func session(c *coder, s *Session) {
 	} else {
 		s.Rules.Ethernet, s.Stations = false, nil
 	}
+	if c.since(9) && hasApplication(s.Rules) {
+		list(c, &s.Flows, detectedFlow)
+	} else {
+		s.Flows = nil
+	}
+}
+
+func hasApplication(set *rules.Set) bool {
+	for _, r := range set.PDRs {
+		if r.PDI.Application != "" {
+			return true
+		}
+	}
+	return false
 }
 
 func csid(c *coder, s *rules.CSID) {

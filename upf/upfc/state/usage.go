@@ -1,6 +1,9 @@
 package state
 
-import "core5g.dev/core5g/upf/upfc/usage"
+import (
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/usage"
+)
 
 // How meters and reports are written; see rules.go on adding a field.
 
@@ -71,18 +74,38 @@ func report(c *coder, r *usage.Report) {
 	signed(c, &r.Start)
 	signed(c, &r.End)
 	stations := len(r.Detected)+len(r.Removed) > 0 // version 8
-	c.flags(&r.Volume, &r.Packets, &r.Duration, &r.HasQuery, &stations)
+	flow := r.Flow != nil // version 9
+	c.flags(&r.Volume, &r.Packets, &r.Duration, &r.HasQuery, &stations, &flow)
 	counts(c, &r.Counts)
 	number(c, &r.Seconds)
 	signed(c, &r.First)
 	signed(c, &r.Last)
 	number(c, &r.Info)
 	number(c, &r.Query)
-	if !stations {
+	if stations {
+		list(c, &r.Detected, station)
+		list(c, &r.Removed, station)
+		c.refuse(len(r.Detected)+len(r.Removed) == 0)
+	} else {
 		r.Detected, r.Removed = nil, nil
+	}
+	if !flow {
+		r.Flow = nil
 		return
 	}
-	list(c, &r.Detected, station)
-	list(c, &r.Removed, station)
-	c.refuse(len(r.Detected)+len(r.Removed) == 0)
+	c.refuse(!c.since(9))
+	if c.reading {
+		r.Flow = &rules.DetectedFlow{}
+	}
+	detectedFlow(c, r.Flow)
+}
+
+func detectedFlow(c *coder, f *rules.DetectedFlow) {
+	c.name(&f.Application)
+	number(c, &f.Instance)
+	c.addr(&f.Remote)
+	c.addr(&f.Local)
+	number(c, &f.Protocol)
+	number(c, &f.RemotePort)
+	number(c, &f.LocalPort)
 }

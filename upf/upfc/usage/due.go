@@ -7,17 +7,6 @@ import (
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
-// stopAfter is how long a flow is quiet until its traffic has stopped (STOPT), when the URR has no
-// Inactivity Detection Time that says it.
-const stopAfter = 30_000
-
-func quietTime(u *rules.URR) int64 {
-	if d := u.Rest().Inactivity; d != 0 {
-		return millis(d)
-	}
-	return stopAfter
-}
-
 func reached(v rules.Volume, c Octets) bool {
 	return v.Has&rules.HasTotal != 0 && c.Total() >= v.Total || v.Has&rules.HasUL != 0 && c.UL >= v.UL || v.Has&rules.HasDL != 0 && c.DL >= v.DL
 }
@@ -98,7 +87,7 @@ func (m *Meter) due(u *rules.URR, r Reading) (reports, events uint32) {
 		if u.Wants(rules.StartOfTraffic) {
 			events |= TriggerStart
 		}
-	case m.Started && u.Wants(rules.StopOfTraffic) && r.At-m.lastPacket(r) >= quietTime(u):
+	case m.Started && u.Wants(rules.StopOfTraffic) && r.At-m.lastPacket(r) >= millis(u.QuietTime()):
 		m.Started, m.Mark = false, r.Packets()
 		events |= TriggerStop
 	}
@@ -169,7 +158,7 @@ func (m *Meter) Deadline(u *rules.URR, r Reading) int64 {
 		by(m.Granted + millis(more.ValidityTime))
 	}
 	if u.Wants(rules.StopOfTraffic) && m.Started {
-		by(m.lastPacket(r) + quietTime(u))
+		by(m.lastPacket(r) + millis(u.QuietTime()))
 	}
 	if u.Wants(rules.UserPlaneInactive) && more.PlaneInactivity != 0 && !m.Inactive {
 		by(m.idleSince(r) + millis(more.PlaneInactivity))

@@ -33,7 +33,11 @@ func (r *Report) IE(ieType uint16, application string) *ie.IE {
 	if r.Duration {
 		ies = append(ies, ie.NewDurationMeasurement(time.Duration(r.Seconds)*time.Second))
 	}
-	if event && application != "" {
+	switch f := r.Flow; {
+	case f != nil:
+		ies = append(ies, ie.NewApplicationDetectionInformation(ie.NewApplicationID(f.Application), ie.NewApplicationInstanceID(f.ID()),
+			ie.NewFlowInformation(ie.FlowDirectionBidirectional, f.Description())))
+	case event && application != "":
 		ies = append(ies, ie.NewApplicationDetectionInformation(ie.NewApplicationID(application)))
 	}
 	if len(r.Detected)+len(r.Removed) > 0 {

@@ -54,6 +54,8 @@ type Report struct {
 	Query    uint32 // Query URR Reference
 	// MAC addresses that came to the session, and that left it (MACAR).
 	Detected, Removed []rules.Station
+	// Flow is what of an application has started or stopped; nil: the traffic as a whole.
+	Flow *rules.DetectedFlow
 }
 
 // event makes a report that covers no usage.
@@ -164,12 +166,50 @@ func (s *Session) Stations(detected, removed []rules.Station, to func(urr uint32
 	return out
 }
 
+// Flows reports that flows of applications have begun and ended, to those URRs of the applications' PDRs that want to hear it (TS 29.244 5.4.11).
+func (s *Session) Flows(begun, ended []rules.DetectedFlow) []Report {
+	var out []Report
+	var space [16]uint32
+	for _, id := range rules.Sorted(s.Meters, space[:0]) {
+		m, u := s.Meters[id], s.Rules.URRs[id]
+		if !u.Wants(rules.StartOfTraffic|rules.StopOfTraffic) || m.silent(u) || u.Is(rules.Paused) {
+			continue
+		}
+		at := s.Read(u, m.Slot).At
+		report := func(list []rules.DetectedFlow, wanted, trigger uint32) {
+			for _, f := range list {
+				if u.Wants(wanted) && s.measures(id, f.Application) {
+					r := m.event(u, trigger, at)
+					r.Flow = &f
+					out = append(out, r)
+				}
+			}
+		}
+		report(begun, rules.StartOfTraffic, TriggerStart)
+		report(ended, rules.StopOfTraffic, TriggerStop)
+		s.Meters[id] = m
+	}
+	return out
+}
+
+// measures says whether a URR is one of an application's.
+func (s *Session) measures(urr uint32, application string) bool {
+	for _, r := range s.Rules.PDRs {
+		if r.PDI.Application == application && slices.Contains(r.URRs, urr) {
+			return true
+		}
+	}
+	return false
+}
+
 // Session is what the reports of one PFCP session come from. Nothing that it is given is changed in
 // place: what changes is replaced.
 type Session struct {
 	Rules  *rules.Set
 	Meters map[uint32]Meter // by URR ID
 	Read   func(u *rules.URR, slot uint32) Reading
+	// ByFlow says that a URR hears of the start and stop of single flows, by Flows, and not of all together; nil: none does.
+	ByFlow func(urr uint32) bool
 }
 
 // Begin copies what Measure, Query and Apply replace.
@@ -204,7 +244,7 @@ func (s *Session) Measure(room bool) []Report {
 			due, events, m = due&triggerQuotas, 0, before
 		}
 		for _, e := range []uint32{TriggerStart, TriggerStop} {
-			if events&e != 0 {
+			if events&e != 0 && (s.ByFlow == nil || !s.ByFlow(id)) {
 				out = append(out, m.event(u, e, r.At))
 			}
 		}

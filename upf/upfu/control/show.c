@@ -414,7 +414,7 @@ say_applications(struct text *t)
 	of = part_applications(t->part);
 	for (unsigned i = 0; i < of->n; i++)
 		say(t, "%s\"%016" PRIx64 "\"", i == 0 ? ",\"applications\":[" : ",",
-			of->application[i]);
+			of->application[i].number);
 	say(t, "]");
 	if (t->base->worker[t->part->home]->detection == NULL)
 		return;

@@ -11,6 +11,7 @@
 
 #include "packet/detection_state.h"
 #include "packet/dns_message.h"
+#include "packet/events.h"
 #include "packet/ipv6.h"
 #include "packet/packet.h"
 #include "packet/worker_state.h"
@@ -27,6 +28,7 @@
 #define HELLO_S 5u
 #define TTL_MOST_S 86400u
 #define LOOKS 256u // entries that detection_tick() looks at
+#define QUIET_MS 30000u
 
 // ---- the table ---------------------------------------------------------------------------------
 
@@ -57,7 +59,7 @@ detection_prepare(struct worker *w)
 	d->free = d->size > 1 ? 1 : NONE;
 	for (uint32_t i = 1; i + 1 < d->size; i++)
 		d->entry[i].next = i + 1;
-	d->look = 1;
+	d->instance = (uint32_t)rte_rand();
 	d->quic_left = WORKER_QUIC;
 	// Release: pairs with the loads of the worker.
 	__atomic_store_n(&w->detection, d, __ATOMIC_RELEASE);
@@ -109,11 +111,55 @@ show_used(struct worker *w, const struct detection *d)
 	__atomic_store_n(&w->stats->local.detected_now, d->used, __ATOMIC_RELAXED);
 }
 
+// upf-c hears that traffic of the entry's j-th application has begun, or ended. False: there is no room for the event.
+static bool
+tell(struct worker *w, const struct detected *e, unsigned j, uint8_t flags)
+{
+	struct event event = {.flow = {
+				      .rec = {.type = UPF_REC_EV_FLOW, .length = sizeof(event.flow)},
+				      .application = e->application[j],
+				      .session = e->key.session,
+				      .instance = e->instance,
+				      .remote_port = rte_be_to_cpu_16(e->key.remote_port),
+				      .local_port = rte_be_to_cpu_16(e->key.local_port),
+				      .proto = e->key.proto,
+				      .flags = flags,
+			      }};
+
+	if ((e->key.kind & DETECTED_IPV6) != 0)
+		event.flow.flags |= UPF_FLOW_IPV6;
+	if ((e->key.kind & ~DETECTED_IPV6) == DETECTED_ADDRESS)
+		event.flow.flags |= UPF_FLOW_ADDRESS;
+	memcpy(event.flow.remote, e->key.remote, sizeof(event.flow.remote));
+	memcpy(event.flow.local, e->key.local, sizeof(event.flow.local));
+	return worker_raise(w, &event);
+}
+
+// What upf-c has heard the begin of is over. False: there is no room for the events, and some of it still is to be told.
+static bool
+tell_end(struct worker *w, struct detected *e)
+{
+	const struct part *part = session_current(w->sessions, e->key.session, UPF_UL);
+
+	// Of a session that ended nobody asks.
+	if (part == NULL || part->incarnation != e->key.incarnation)
+		e->told = 0;
+	for (unsigned j = 0; e->told != 0 && j < e->n; j++) {
+		if ((e->told & RTE_BIT32(j)) == 0)
+			continue;
+		if (!tell(w, e, j, UPF_FLOW_GONE))
+			return false;
+		e->told &= (uint8_t)~RTE_BIT32(j);
+	}
+	return true;
+}
+
 static void
 remove_entry(struct worker *w, struct detection *d, struct detected *e)
 {
 	uint32_t *at = chain(d, &e->key), i = (uint32_t)(e - d->entry);
 
+	tell_end(w, e);
 	while (*at != i)
 		at = &d->entry[*at].next;
 	*at = e->next;
@@ -144,22 +190,48 @@ find(struct worker *w, struct detection *d, const struct detected_key *key)
 	return NULL;
 }
 
-// Looks at some entries, and gives back those that are over, or whose session is.
+// How long one without packets has to be quiet before its end is told. Applications of a session that differ in it have the shortest.
+static uint64_t
+quiet_of(const struct worker *w, const struct detected *e, const struct part *part)
+{
+	const struct part_applications *of;
+	uint64_t quiet = QUIET_MS;
+
+	if ((part->flags & PART_DOMAINS) == 0)
+		return 0;
+	of = part_applications(part);
+	for (unsigned i = 0; i < of->n; i++) {
+		for (unsigned j = 0; j < e->n; j++) {
+			if (of->application[i].quiet_ms != 0 &&
+				of->application[i].number == e->application[j])
+				quiet = RTE_MIN(quiet, of->application[i].quiet_ms);
+		}
+	}
+	return w->tsc_hz / 1000 * quiet;
+}
+
+// One that is over, or whose session is, is given back; of one that upf-c hears of it hears when it is quiet.
+static void
+look_after(struct worker *w, struct detection *d, struct detected *e)
+{
+	const struct part *part = session_current(w->sessions, e->key.session, UPF_UL);
+	bool over = part == NULL || part->incarnation != e->key.incarnation;
+
+	if (over || e->until <= w->now) {
+		if (tell_end(w, e)) // else it is looked at once more
+			remove_entry(w, d, e);
+	} else if (e->told != 0 && w->now - e->seen >= quiet_of(w, e, part)) {
+		tell_end(w, e);
+	}
+}
+
 static void
 sweep(struct worker *w, struct detection *d, unsigned looks)
 {
-	for (unsigned n = 0; n < looks && n < d->size; n++) {
-		struct detected *e = &d->entry[d->look];
-
-		if (e->until != 0) {
-			const struct part *part =
-				session_current(w->sessions, e->key.session, UPF_UL);
-
-			if (e->until <= w->now || part == NULL ||
-				part->incarnation != e->key.incarnation)
-				remove_entry(w, d, e);
-		}
-		d->look = d->look + 1 < d->size ? d->look + 1 : 1;
+	for (unsigned n = 0; n < looks && n < d->highest; n++) {
+		d->look = d->look < d->highest ? d->look + 1 : 1;
+		if (d->entry[d->look].until != 0)
+			look_after(w, d, &d->entry[d->look]);
 	}
 }
 
@@ -195,6 +267,7 @@ enter(struct worker *w, struct detection *d, const struct detected_key *key)
 		return NULL;
 	}
 	e = &d->entry[d->free];
+	d->highest = RTE_MAX(d->highest, d->free);
 	d->free = e->next;
 	head = chain(d, key);
 	*e = (struct detected){.key = *key, .next = *head, .until = UINT64_MAX};
@@ -246,7 +319,8 @@ make_bits(struct detected *e, const struct part_applications *of)
 	e->stamp = of->stamp;
 	for (unsigned i = 0; i < of->n; i++) {
 		for (unsigned j = 0; j < e->n; j++)
-			e->bits |= of->application[i] == e->application[j] ? RTE_BIT32(i) : 0;
+			e->bits |= of->application[i].number == e->application[j] ? RTE_BIT32(i)
+										  : 0;
 	}
 }
 
@@ -256,6 +330,37 @@ bits_of(struct detected *e, const struct part_applications *of)
 	if (unlikely(e->stamp != of->stamp))
 		make_bits(e, of);
 	return e->bits;
+}
+
+// A packet of the entry, whose applications are `bits`, has come. Of some of them upf-c is to hear.
+static __attribute__((noinline)) void
+note_packet(struct worker *w, struct detection *d, struct detected *e,
+	const struct part_applications *of, uint32_t bits)
+{
+	e->seen = w->now;
+	if (e->told == 0)
+		e->instance = ++d->instance;
+	for (unsigned i = 0; i < of->n; i++) {
+		if ((bits & of->told & RTE_BIT32(i)) == 0)
+			continue;
+		for (unsigned j = 0; j < e->n; j++) {
+			// Where there is no room for the event the next packet tries again.
+			if (e->application[j] == of->application[i].number &&
+				(e->told & RTE_BIT32(j)) == 0 && tell(w, e, j, 0))
+				e->told |= (uint8_t)RTE_BIT32(j);
+		}
+	}
+}
+
+static uint32_t
+take_packet(struct worker *w, struct detection *d, struct detected *e,
+	const struct part_applications *of)
+{
+	uint32_t bits = bits_of(e, of);
+
+	if (unlikely((bits & of->told) != 0))
+		note_packet(w, d, e, of, bits);
+	return bits;
 }
 
 static void
@@ -678,7 +783,7 @@ look_at_flow(
 	if ((f->tcp & (RTE_TCP_FIN_FLAG | RTE_TCP_RST_FLAG)) != 0)
 		e->closing = 1;
 	live(w, e, idle_of(e));
-	return bits_of(e, f->of);
+	return take_packet(w, d, e, f->of);
 }
 
 uint32_t
@@ -701,7 +806,7 @@ detection_look(struct worker *w, struct pkt *p, enum upf_direction direction)
 	if (e == NULL)
 		return bits;
 	live_on(w, e, ADDRESS_IDLE_S);
-	return bits | bits_of(e, f.of);
+	return bits | take_packet(w, d, e, f.of);
 }
 
 void

@@ -34,10 +34,16 @@ struct detected {
 	uint8_t closing;
 	uint16_t hello; // not 0: it waits for the rest of a ClientHello there
 	uint64_t until; // TSC; 0: it is free
-	uint64_t asked; // of a question: a hash of its name and type
+	union {
+		uint64_t asked; // of a question: a hash of its name and type
+		uint64_t seen;  // TSC of the last packet, of what upf-c hears of
+	};
 	uint64_t application[DOMAINS_FOUND];
+	uint32_t instance; // upf_ev_flow
+	uint8_t told;      // of application[] those of which upf-c has heard that it began, a bit for each
+	uint8_t reserved[3];
 };
-static_assert(sizeof(struct detected) == 112, "detected");
+static_assert(sizeof(struct detected) == 120, "detected");
 
 struct hello {             // a ClientHello in pieces
 	uint32_t owner;    // index of its entry; 0: nobody's
@@ -81,6 +87,8 @@ struct detection {
 	uint32_t free, used;
 	uint32_t of_session; // entries that one may have
 	uint32_t look;       // where detection_tick() goes on
+	uint32_t highest;    // entry that was ever used: there is nothing behind
+	uint32_t instance;   // the last one that was given out
 	uint32_t second;
 	uint32_t quic_left; // packets that are decrypted in this second
 	uint32_t next_hello;

@@ -43,8 +43,9 @@ struct event { // worker → control thread: one record of an EVENT datagram
 		struct upf_ev_error_ind error_ind;
 		struct upf_echo echo;
 		struct upf_ev_mac mac;
+		struct upf_ev_flow flow;
 	};
 };
-static_assert(sizeof(struct event) == 48, "rte_ring elements");
+static_assert(sizeof(struct event) == 64, "rte_ring elements");
 
 #endif

@@ -31,7 +31,7 @@ struct record { // the arrays of one SESSION_PUT
 	const struct upf_sdf6 *sdf6;
 	const struct upf_route *route;
 	const struct upf_ethernet_filter *ethernet;
-	const uint64_t *application;
+	const struct upf_application *application;
 	const char *text;
 	const uint8_t *blob;
 	// Of all PDRs:
@@ -854,10 +854,13 @@ compile_applications(struct layout *l)
 	struct part_applications head = {.n = r->put->n_application, .stamp = UINT32_C(0x811c9dc5)};
 	uint32_t at = reserve(l, sizeof(head));
 
-	for (unsigned i = 0; i < head.n; i++)
-		head.stamp = (head.stamp ^ (uint32_t)(r->application[i] >> 32) ^
-				     (uint32_t)r->application[i]) *
+	for (unsigned i = 0; i < head.n; i++) {
+		uint64_t number = r->application[i].number;
+
+		head.stamp = (head.stamp ^ (uint32_t)(number >> 32) ^ (uint32_t)number) *
 			UINT32_C(0x01000193);
+		head.told |= r->application[i].quiet_ms != 0 ? RTE_BIT32(i) : 0;
+	}
 	put_at(l, at, &head, sizeof(head));
 	put_at(l, reserve(l, octets), r->application, octets);
 	return at;

@@ -119,7 +119,7 @@ static bool
 is_of(const struct part_applications *of, uint64_t application)
 {
 	for (unsigned i = 0; i < of->n; i++) {
-		if (of->application[i] == application)
+		if (of->application[i].number == application)
 			return true;
 	}
 	return false;

@@ -22,7 +22,9 @@ struct domains;
 struct part_applications {
 	uint32_t n;
 	uint32_t stamp; // other applications, another stamp
-	uint64_t application[];
+	uint32_t told;  // those of which upf-c hears, a bit for each
+	uint32_t reserved;
+	struct upf_application application[];
 };
 
 // EINVAL: the record says what cannot be; ENOMEM. Of a record without domains *to is NULL.

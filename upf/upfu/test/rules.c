@@ -79,7 +79,12 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 	append(t, s->sdf6, s->n_sdf6 * sizeof(s->sdf6[0]));
 	append(t, s->route, s->n_route * sizeof(s->route[0]));
 	append(t, s->ethernet, s->n_ethernet * sizeof(s->ethernet[0]));
-	append(t, s->application, s->n_application * sizeof(s->application[0]));
+	for (unsigned i = 0; i < s->n_application; i++) {
+		struct upf_application application = {
+			.number = s->application[i], .quiet_ms = s->quiet_ms[i]};
+
+		append(t, &application, sizeof(application));
+	}
 	append(t, s->text, put.text_len);
 	append(t, s->blob, put.blob_len);
 	pad(t, from);

@@ -262,8 +262,10 @@ age(struct rig *rig, uint64_t seconds)
 		struct detection *d = rig->worker[i]->detection;
 
 		for (uint32_t j = 1; j < d->size; j++) {
-			if (d->entry[j].until != 0)
-				d->entry[j].until -= seconds * rig->worker[i]->tsc_hz;
+			if (d->entry[j].until == 0)
+				continue;
+			d->entry[j].until -= seconds * rig->worker[i]->tsc_hz;
+			d->entry[j].seen -= seconds * rig->worker[i]->tsc_hz;
 		}
 		d->second += 2; // the session's looks begin anew
 		d->quic_left = WORKER_QUIC;
@@ -735,6 +737,187 @@ damaged_records_are_refused(void **state)
 	rig_free(rig);
 }
 
+// ---- what upf-c hears ----------------------------------------------------------------------------
+
+// The session's applications, of which upf-c hears where they are quiet for so long.
+static struct rig *
+rig_told(uint32_t video_ms, uint32_t social_ms)
+{
+	static struct session_rules_builder s;
+	struct rig *rig = rig_of(1);
+
+	rules_of(&s, 1);
+	s.quiet_ms[0] = video_ms;
+	s.quiet_ms[1] = social_ms;
+	rules_install(rig, &s);
+	return rig;
+}
+
+// The next event, which is about session 1.
+static struct upf_ev_flow
+told(struct rig *rig, uint64_t application, uint8_t flags)
+{
+	struct event event;
+
+	assert_true(rig_event(rig, &event));
+	assert_int_equal(event.rec.type, UPF_REC_EV_FLOW);
+	assert_int_equal(event.rec.length, sizeof(event.flow));
+	assert_int_equal(event.flow.application, application);
+	assert_int_equal(event.flow.session, 1);
+	assert_int_equal(event.flow.flags, flags);
+	return event.flow;
+}
+
+static void
+assert_told_nothing(struct rig *rig)
+{
+	struct event event;
+
+	assert_false(rig_event(rig, &event));
+}
+
+static void
+upfc_hears_of_a_flow_s_begin_and_end(void **state)
+{
+	struct rig *rig = rig_told(5000, 0);
+	struct end other = to_server;
+	struct upf_ev_flow begun, again;
+	rte_be32_t remote = rte_cpu_to_be_32(RIG_REMOTE), local = rte_cpu_to_be_32(RIG_UE);
+
+	(void)state;
+	other.port++;
+	// Nobody asks for the other application, nor for another session's.
+	assert_int_equal(say_hello(rig, &other, "social.example"), OF_SOCIAL);
+	other.session = 2;
+	assert_int_equal(say_hello(rig, &other, "video.example"), OF_VIDEO);
+	assert_told_nothing(rig);
+	assert_int_equal(say_hello(rig, &to_server, "video.example"), OF_VIDEO);
+	begun = told(rig, VIDEO, 0);
+	assert_memory_equal(begun.remote, &remote, sizeof(remote));
+	assert_memory_equal(begun.local, &local, sizeof(local));
+	assert_int_equal(begun.remote_port, HTTPS);
+	assert_int_equal(begun.local_port, 4000);
+	assert_int_equal(begun.proto, IPPROTO_TCP);
+	// Once, while packets come.
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(flow_is(rig, &to_server), OF_VIDEO);
+		age(rig, 4);
+		detection_tick(rig->worker[0]);
+	}
+	assert_told_nothing(rig);
+	age(rig, 2);
+	detection_tick(rig->worker[0]);
+	again = told(rig, VIDEO, UPF_FLOW_GONE);
+	assert_int_equal(again.instance, begun.instance);
+	assert_int_equal(again.local_port, 4000);
+	detection_tick(rig->worker[0]);
+	assert_told_nothing(rig);
+	// What comes then is another one.
+	assert_int_equal(flow_is(rig, &to_server), OF_VIDEO);
+	again = told(rig, VIDEO, 0);
+	assert_int_not_equal(again.instance, begun.instance);
+	// Another connection with the same ports: the one before is over.
+	assert_int_equal(
+		counted_as(rig, UPF_UL, &to_server, 7, RTE_TCP_SYN_FLAG, NULL, 0), DEFAULT);
+	assert_int_equal(told(rig, VIDEO, UPF_FLOW_GONE).instance, again.instance);
+	assert_told_nothing(rig);
+	rig_free(rig);
+}
+
+static void
+upfc_hears_of_addresses_when_packets_come(void **state)
+{
+	struct rig *rig = rig_told(5000, 0);
+	struct lookup l = lookup_of("video.example", RIG_REMOTE + 1, 600);
+	struct end e = to_server;
+	struct upf_ev_flow begun;
+	rte_be32_t remote = rte_cpu_to_be_32(RIG_REMOTE + 1);
+	static const upf_addr any;
+
+	(void)state;
+	ask(rig, &l);
+	answer(rig, &l);
+	assert_told_nothing(rig);
+	e.remote = RIG_REMOTE + 1;
+	assert_int_equal(flow_is(rig, &e), OF_VIDEO);
+	e.port++; // one of many to there
+	assert_int_equal(flow_is(rig, &e), OF_VIDEO);
+	begun = told(rig, VIDEO, UPF_FLOW_ADDRESS);
+	assert_memory_equal(begun.remote, &remote, sizeof(remote));
+	assert_memory_equal(begun.local, any, sizeof(any));
+	assert_told_nothing(rig);
+	age(rig, 6);
+	detection_tick(rig->worker[0]);
+	assert_int_equal(
+		told(rig, VIDEO, UPF_FLOW_ADDRESS | UPF_FLOW_GONE).instance, begun.instance);
+	rig_free(rig);
+}
+
+static void
+upfc_hears_of_ipv6_and_of_several_applications(void **state)
+{
+	const struct domain_of both[] = {
+		{VIDEO, "example", BY_BOTH | AND_BELOW},
+		{SOCIAL, "social.example", BY_BOTH | AND_BELOW},
+	};
+	struct rig *rig = rig_told(5000, 9000);
+	struct end e = to_server;
+	struct upf_ev_flow begun[2];
+
+	(void)state;
+	e.ip6 = true;
+	e.remote = 0x53;
+	assert_int_equal(describe(rig, both, 2), 0);
+	assert_int_equal(say_hello(rig, &e, "www.social.example"), OF_VIDEO);
+	begun[0] = told(rig, VIDEO, UPF_FLOW_IPV6);
+	begun[1] = told(rig, SOCIAL, UPF_FLOW_IPV6);
+	assert_memory_equal(begun[0].remote, rig_remote6, sizeof(upf_addr));
+	assert_memory_equal(begun[1].local, rig_ue6, sizeof(upf_addr));
+	// Those of one flow end together, by the shorter time.
+	age(rig, 6);
+	detection_tick(rig->worker[0]);
+	assert_int_equal(
+		told(rig, VIDEO, UPF_FLOW_IPV6 | UPF_FLOW_GONE).instance, begun[0].instance);
+	assert_int_equal(
+		told(rig, SOCIAL, UPF_FLOW_IPV6 | UPF_FLOW_GONE).instance, begun[1].instance);
+	rig_free(rig);
+}
+
+static void
+of_sessions_that_end_and_of_rules_that_change(void **state)
+{
+	struct rig *rig = rig_told(5000, 0);
+	static struct session_rules_builder s;
+	static struct transaction t;
+	struct upf_ev_flow begun;
+
+	(void)state;
+	assert_int_equal(say_hello(rig, &to_server, "video.example"), OF_VIDEO);
+	begun = told(rig, VIDEO, 0);
+	// Nobody asks any more: it ends when it is quiet.
+	rules_of(&s, 1);
+	rules_install(rig, &s);
+	assert_int_equal(flow_is(rig, &to_server), OF_VIDEO);
+	age(rig, 31);
+	detection_tick(rig->worker[0]);
+	assert_int_equal(told(rig, VIDEO, UPF_FLOW_GONE).instance, begun.instance);
+	assert_int_equal(flow_is(rig, &to_server), OF_VIDEO);
+	assert_told_nothing(rig);
+	// Of a session that is gone nothing is said.
+	s.quiet_ms[0] = 5000;
+	rules_install(rig, &s);
+	assert_int_equal(flow_is(rig, &to_server), OF_VIDEO);
+	told(rig, VIDEO, 0);
+	transaction_begin(&t);
+	transaction_del(&t, 1);
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	age(rig, 4000);
+	detection_tick(rig->worker[0]);
+	assert_told_nothing(rig);
+	assert_int_equal(stats(rig)->detected_now, 0);
+	rig_free(rig);
+}
+
 // ---- time and room -----------------------------------------------------------------------------
 
 static void
@@ -984,6 +1167,10 @@ test_detection(void)
 		cmocka_unit_test(applications_outlive_new_rules_and_new_domains),
 		cmocka_unit_test(a_name_may_be_of_several_applications),
 		cmocka_unit_test(damaged_records_are_refused),
+		cmocka_unit_test(upfc_hears_of_a_flow_s_begin_and_end),
+		cmocka_unit_test(upfc_hears_of_addresses_when_packets_come),
+		cmocka_unit_test(upfc_hears_of_ipv6_and_of_several_applications),
+		cmocka_unit_test(of_sessions_that_end_and_of_rules_that_change),
 		cmocka_unit_test(what_was_detected_comes_to_an_end),
 		cmocka_unit_test(a_session_cannot_take_all),
 		cmocka_unit_test(hellos_in_pieces_do_not_take_others_places),

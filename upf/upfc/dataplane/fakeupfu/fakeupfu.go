@@ -35,8 +35,8 @@ type Session struct {
 	SDFs   []abi.Sdf
 	SDF6s  []abi.Sdf6
 	Routes []abi.Route
-	// Applications are the numbers of those that are known by domain names.
-	Applications    []uint64
+	// Applications are those that are known by domain names.
+	Applications    []abi.Application
 	EthernetFilters []abi.EthernetFilter
 	Ethernet        bool
 	Text            string
@@ -395,7 +395,7 @@ func (u *UPFU) show(c line, seq uint32, body []byte) error {
 	s, known := u.sessions[r.Session]
 	text := fmt.Appendf(nil, `{"session":%d`, r.Session)
 	for i, a := range s.Applications {
-		text = fmt.Appendf(text, `%s"%016x"`, map[bool]string{true: `,"applications":[`, false: ","}[i == 0], a)
+		text = fmt.Appendf(text, `%s"%016x"`, map[bool]string{true: `,"applications":[`, false: ","}[i == 0], a.Number)
 	}
 	if len(s.Applications) > 0 {
 		text = append(text, ']')
@@ -714,7 +714,7 @@ func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	s.Routes, b, ok = array[abi.Route](b, h.NRoute, ok)
 	s.EthernetFilters, b, ok = array[abi.EthernetFilter](b, h.NEthernet, ok)
 	s.Ethernet = h.Flags&abi.SessionEthernet != 0
-	s.Applications, b, ok = array[uint64](b, h.NApplication, ok)
+	s.Applications, b, ok = array[abi.Application](b, h.NApplication, ok)
 	if !ok || len(b) < int(h.TextLen)+int(h.BlobLen) || len(b) > int(h.TextLen)+int(h.BlobLen)+7 {
 		return 0, s, syscall.EBADMSG
 	}
@@ -1055,6 +1055,12 @@ func (u *UPFU) Station(session uint32, mac [6]byte, flags uint16) error {
 func (u *UPFU) StationIs(s abi.EvMac) error {
 	s.Rec = abi.Record{Type: abi.RecEvMac, Length: 24}
 	return event(u, s)
+}
+
+// Flow reports that a flow of an application began, or has ended.
+func (u *UPFU) Flow(f abi.EvFlow) error {
+	f.Rec = abi.Record{Type: abi.RecEvFlow, Length: 64}
+	return event(u, f)
 }
 
 // ErrorIndication reports that a peer has no such tunnel.

@@ -1,0 +1,109 @@
+package agent
+
+import (
+	"slices"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+// Flows of applications that are known by domain names (TS 29.244 5.4.11). upf-u says when one begins and when it has ended, of
+// applications for which a URR has the triggers START or STOPT, and each is reported with its Application Instance Identifier and Flow
+// Information. A session knows those that have begun, and they are stored with it, so that each begin has its end.
+//
+// A upf-u that ends takes what it has detected along: with the next one, or that of a standby which takes over, all of them have ended.
+// What upf-u said and was not stored when upf-c ended is forgotten: of such a flow nothing is reported, or its end is not.
+
+// flowsMax is how many of a session's flows are told of at a time. Those beyond are detected and measured as the others.
+const flowsMax = 64
+
+type flowEvent struct {
+	rules.DetectedFlow
+	number     uint64 // of the application
+	generation uint32 // of the session
+	gone       bool
+	all        bool // it is about all that upf-u has told of
+}
+
+// Flow: one began, or has ended.
+func (e *events) Flow(ev abi.EvFlow) {
+	f := flowEvent{number: ev.Application, gone: ev.Flags&abi.FlowGone != 0, DetectedFlow: rules.DetectedFlow{Instance: ev.Instance}}
+	f.Remote = ev.Remote.IP(ev.Flags&abi.FlowIpv6 != 0)
+	if ev.Flags&abi.FlowAddress == 0 {
+		f.Local, f.Protocol = ev.Local.IP(ev.Flags&abi.FlowIpv6 != 0), ev.Proto
+		f.RemotePort, f.LocalPort = ev.RemotePort, ev.LocalPort
+	}
+	(*Agent)(e).addFlow(ev.Session, f)
+}
+
+func (a *Agent) addFlow(index uint32, f flowEvent) {
+	if f.generation = a.store.GenerationOf(index); f.generation == 0 {
+		return
+	}
+	// What came and went before anybody looked is nothing.
+	begun := func(o flowEvent) bool {
+		return f.gone && !o.gone && o.generation == f.generation && (f.all || o.number == f.number && o.Instance == f.Instance)
+	}
+	a.flows.add(index, f, begun)
+	a.measurers.add(job{index: index, about: aboutFlows}, false)
+}
+
+// takeFlows makes what upf-u said of a session's flows part of the session, and reports it.
+func (a *Agent) takeFlows(index uint32) {
+	s := a.lockToReport(job{index: index, about: aboutFlows}, a.flows.drop)
+	if s == nil {
+		return
+	}
+	defer s.unlock()
+	list := slices.DeleteFunc(a.flows.take(index), func(e flowEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
+	now, begun, ended := changeFlows(s.Flows, list, func(number uint64) string { return a.applicationOf(s.Node, number) })
+	if len(begun)+len(ended) == 0 {
+		return
+	}
+	acct := s.account()
+	reports := acct.Flows(begun, ended)
+	next := s.Session
+	next.Meters, next.Flows = acct.Meters, now
+	a.putReports(s, &next, reports)
+}
+
+// changeFlows is what a session's flows become, and what of that is new.
+func changeFlows(before []rules.DetectedFlow, list []flowEvent, name func(number uint64) string) (now, begun, ended []rules.DetectedFlow) {
+	now = slices.Clone(before)
+	for _, e := range list {
+		if e.all {
+			now, ended = nil, append(ended, now...)
+			continue
+		}
+		e.Application = name(e.number)
+		at := slices.IndexFunc(now, func(f rules.DetectedFlow) bool { return f.Instance == e.Instance && f.Application == e.Application })
+		switch {
+		case e.gone && at >= 0:
+			ended = append(ended, now[at])
+			now = slices.Delete(now, at, at+1)
+		case !e.gone && at < 0 && len(now) < flowsMax && e.Application != "":
+			now, begun = append(now, e.DetectedFlow), append(begun, e.DetectedFlow)
+		}
+	}
+	return now, begun, ended
+}
+
+// isByFlow says whether a URR's traffic is that of applications which are known by domain names alone: its start and stop are those of
+// flows then.
+func (s *session) isByFlow(urr uint32) bool {
+	any := false
+	known := s.agent.applications(s.Node)
+	for _, r := range s.Rules.PDRs {
+		if !slices.Contains(r.URRs, urr) {
+			continue
+		}
+		if r.PDI.Application == "" {
+			return false
+		}
+		if p := known(r.PDI.Application); p == nil || len(p.Domains) == 0 || len(p.Flows) > 0 {
+			return false
+		}
+		any = true
+	}
+	return any
+}
