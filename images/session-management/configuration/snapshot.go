@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n4"
 )
 
@@ -221,21 +222,47 @@ func (s *Snapshot) UnitGone(nodeID string) bool {
 	return u == nil && !s.unread.UPFInstances || u != nil && u.Ending && u.State == Locked
 }
 
-// Digest of what sessions of a Slice follow while they are there; 0 where there is no such Slice.
+// Digest of what sessions of a Slice follow while they are there; 0 where there is no such Slice. It is in the records of shards: of a Slice that has another one
+// all sessions are looked at, so that what there was from the beginning stands as it did then.
 func (s *Snapshot) Digest(slice string) uint64 {
 	found := s.byName[slice]
 	if found == nil {
 		return 0
 	}
-	hash := fnv.New64a()
+	var b []byte
 	for i := range found.DataNetworks {
 		d := &found.DataNetworks[i]
-		fmt.Fprintf(hash, "%q %v %d %v %+v %+v\n", d.DNN, d.AMBR, d.FiveQI, d.ARP, d.Flows, d.Breakouts) // a hash takes whatever it is given
+		b = fmt.Appendf(b, "%q {%d %d} %d {%d %t %t} [", d.DNN, d.AMBR.Uplink, d.AMBR.Downlink, d.FiveQI, d.ARP.Priority, d.ARP.MayPreempt, d.ARP.Preemptable)
+		for n := range d.Flows {
+			b = d.Flows[n].appendText(between(b, n))
+		}
+		b = append(b, "] ["...)
+		for n, o := range d.Breakouts {
+			b = fmt.Appendf(between(b, n), "{Name:%s Prefixes:%s UPFInstance:%s Units:%s TACs:%d}", o.Name, o.Prefixes, o.UPFInstance, o.Units, o.TACs)
+		}
+		b = append(b, "]\n"...)
 		for _, u := range d.Units {
-			fmt.Fprintf(hash, "%s %v\n", u.NodeID, u.TACs)
+			b = fmt.Appendf(b, "%s %d\n", u.NodeID, u.TACs)
 		}
 	}
+	hash := fnv.New64a()
+	_, _ = hash.Write(b) // a hash takes whatever it is given
 	return max(hash.Sum64(), 1)
+}
+
+// appendText of a Slice's flow: those that a session alone has are in no Slice.
+func (f *Flow) appendText(b []byte) []byte {
+	b = fmt.Appendf(b, "{Name:%s FiveQI:%d ARP:{Priority:%d MayPreempt:%t Preemptable:%t} GBR:{Uplink:%d Downlink:%d} MBR:{Uplink:%d Downlink:%d} Precedence:%d Filters:",
+		f.Name, f.FiveQI, f.ARP.Priority, f.ARP.MayPreempt, f.ARP.Preemptable, f.GBR.Uplink, f.GBR.Downlink, f.MBR.Uplink, f.MBR.Downlink, f.Precedence)
+	b = n1.AppendTextNamed(b, f.Filters)
+	return fmt.Appendf(b, " OnRequest:%t RatingGroup:%d Default:false Closed:0 Charge:<nil>}", f.OnRequest, f.RatingGroup)
+}
+
+func between(b []byte, n int) []byte {
+	if n > 0 {
+		b = append(b, ' ')
+	}
+	return b
 }
 
 // Core that the SMF belongs to.

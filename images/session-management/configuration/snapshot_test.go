@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"core5g.dev/core5g/images/session-management/digesttest"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n4"
 	"core5g.dev/core5g/images/session-management/record"
@@ -469,5 +470,34 @@ units: [{nodeID: 10.96.1.3}]
 		if err == nil && s.Named("a", "ims").Settings().Core != "ims" {
 			t.Errorf("%s: network instance %q", name, s.Named("a", "ims").Settings().Core)
 		}
+	}
+}
+
+// The digest of a Slice is in shards' records: whoever has another one looks at all sessions of the Slice.
+func TestSliceDigest(t *testing.T) {
+	of := func(d DataNetwork) uint64 {
+		return (&Snapshot{byName: map[string]*Slice{"a": {DataNetworks: []DataNetwork{d}}}}).Digest("a")
+	}
+	flow := Flow{
+		Name: "voice", FiveQI: 1, ARP: ARP{Priority: 2, MayPreempt: true}, GBR: record.AMBR{Uplink: 1, Downlink: 2}, MBR: record.AMBR{Uplink: 3, Downlink: 4}, Precedence: 5,
+		Filters: []n1.Filter{n1.Any(1), {ID: 2, Direction: n1.Uplink, Remote: netip.MustParsePrefix("192.0.2.0/24"), Protocol: 17}}, OnRequest: true, RatingGroup: 6,
+	}
+	for want, d := range map[uint64]DataNetwork{
+		0x834474d4fa6c2d8a: {DNN: "internet", AMBR: record.AMBR{Uplink: 1, Downlink: 2}, FiveQI: 9, ARP: ARP{Priority: 8, Preemptable: true}, Units: []Serving{{NodeID: "west"}}},
+		0x868f7e454b7fa3b0: {
+			DNN: "ims", Flows: []Flow{flow, {Name: "plain"}},
+			Breakouts: []Breakout{{Name: "edge", Prefixes: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/32")}, UPFInstance: "upf", Units: []string{"a", "b"}, TACs: []uint32{1, 2}}, {Name: "other"}},
+			Units:     []Serving{{NodeID: "west", TACs: []uint32{1, 4}}, {NodeID: "east"}},
+		},
+	} {
+		if got := of(d); got != want {
+			t.Errorf("%s: %#x, want %#x", d.DNN, got, want)
+		}
+	}
+	digesttest.Fields(t, func(f Flow) uint64 { return of(DataNetwork{Flows: []Flow{f}}) }, "Default", "Closed", "Charge") // no Slice has them
+	digesttest.Fields(t, func(b Breakout) uint64 { return of(DataNetwork{Breakouts: []Breakout{b}}) })
+	digesttest.Fields(t, func(s Serving) uint64 { return of(DataNetwork{Units: []Serving{s}}) }, "Pools", "Static") // sessions stay where they are
+	if (&Snapshot{}).Digest("a") != 0 {
+		t.Error("a Slice that is not there has a digest")
 	}
 }

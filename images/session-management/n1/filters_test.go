@@ -2,9 +2,10 @@ package n1
 
 import (
 	"bytes"
-	"fmt"
 	"net/netip"
 	"testing"
+
+	"core5g.dev/core5g/images/session-management/digesttest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -67,18 +68,31 @@ func TestFramesAsOctets(t *testing.T) {
 	}
 }
 
-// What digests are made of is what it was before filters had frames.
+// What digests in records are made of is what it was from the beginning: sessions of which a filter has another one are told it anew.
 func TestFiltersAsText(t *testing.T) {
 	f := Filter{ID: 1, Direction: Uplink, Remote: netip.MustParsePrefix("192.0.2.0/24"), Protocol: 17, RemotePorts: PortRange{5060, 5061}, SPI: 9}
-	const is, named = "{1 2 192.0.2.0/24 invalid Prefix 17 {5060 5061} {0 0} 0 0 9 0}", "{ID:1 Direction:2 Remote:192.0.2.0/24 Local:invalid Prefix Protocol:17 RemotePorts:{First:5060 Last:5061} LocalPorts:{First:0 Last:0} TOS:0 TOSMask:0 SPI:9 FlowLabel:0}"
-	if got := fmt.Sprintf("%v", f); got != is {
-		t.Errorf("got %s, want %s", got, is)
+	framed := Any(2)
+	framed.Frame = Frame{Remote: MAC{1, 0x0c, 0xcd, 1, 0, 1}, CVLAN: 7, SPriority: PriorityOf(1, true), EtherType: 0x88b8}
+	for sentence, c := range map[string]struct {
+		list        []Filter
+		want, named string
+	}{
+		"none": {nil, "[]", "[]"},
+		"one of packets": {[]Filter{f}, "[{1 2 192.0.2.0/24 invalid Prefix 17 {5060 5061} {0 0} 0 0 9 0}]",
+			"[{ID:1 Direction:2 Remote:192.0.2.0/24 Local:invalid Prefix Protocol:17 RemotePorts:{First:5060 Last:5061} LocalPorts:{First:0 Last:0} TOS:0 TOSMask:0 SPI:9 FlowLabel:0}]"},
+		"one of frames behind it": {[]Filter{Any(1), framed},
+			"[{1 3 invalid Prefix invalid Prefix -1 {0 0} {0 0} 0 0 0 0} {2 3 invalid Prefix invalid Prefix -1 {0 0} {0 0} 0 0 0 0}{01:0c:cd:01:00:01 00:00:00:00:00:00 7 0 0 4 35000}]",
+			"[{ID:1 Direction:3 Remote:invalid Prefix Local:invalid Prefix Protocol:-1 RemotePorts:{First:0 Last:0} LocalPorts:{First:0 Last:0} TOS:0 TOSMask:0 SPI:0 FlowLabel:0} " +
+				"{ID:2 Direction:3 Remote:invalid Prefix Local:invalid Prefix Protocol:-1 RemotePorts:{First:0 Last:0} LocalPorts:{First:0 Last:0} TOS:0 TOSMask:0 SPI:0 FlowLabel:0}" +
+				"{Remote:01:0c:cd:01:00:01 Local:00:00:00:00:00:00 CVLAN:7 SVLAN:0 CPriority:0 SPriority:4 EtherType:35000}]"},
+	} {
+		if got := string(AppendText(nil, c.list)); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", sentence, got, c.want)
+		}
+		if got := string(AppendTextNamed(nil, c.list)); got != c.named {
+			t.Errorf("%s, named:\n got %s\nwant %s", sentence, got, c.named)
+		}
 	}
-	if got := fmt.Sprintf("%+v", f); got != named {
-		t.Errorf("got %s, want %s", got, named)
-	}
-	f.Frame.CVLAN = 7
-	if got := fmt.Sprintf("%v", f); got == is {
-		t.Errorf("a VLAN makes no difference: %s", got)
-	}
+	digesttest.Fields(t, func(f Filter) string { return string(AppendText(nil, []Filter{f})) })
+	digesttest.Fields(t, func(f Filter) string { return string(AppendTextNamed(nil, []Filter{f})) })
 }

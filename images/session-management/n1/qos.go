@@ -56,28 +56,8 @@ type Filter struct {
 	Frame Frame
 }
 
-// filterOfIP has the fields that a Filter without a Frame has.
-type filterOfIP struct {
-	ID                      uint8
-	Direction               Direction
-	Remote, Local           netip.Prefix
-	Protocol                int
-	RemotePorts, LocalPorts PortRange
-	TOS, TOSMask            uint8
-	SPI, FlowLabel          uint32
-}
-
 // OfFrames says whether a filter looks at frames, and not at packets alone.
 func (f Filter) OfFrames() bool { return f.Frame != Frame{} }
-
-// Format writes a filter without a Frame as it was written before there were any: digests of it are in records, and what has another one is told anew.
-func (f Filter) Format(s fmt.State, verb rune) {
-	format := fmt.FormatString(s, verb)
-	fmt.Fprintf(s, format, filterOfIP{f.ID, f.Direction, f.Remote, f.Local, f.Protocol, f.RemotePorts, f.LocalPorts, f.TOS, f.TOSMask, f.SPI, f.FlowLabel}) // a State takes whatever it is given
-	if f.OfFrames() {
-		fmt.Fprintf(s, format, f.Frame)
-	}
-}
 
 // MAC is an address of IEEE 802; that of zeros is none's.
 type MAC [6]byte

@@ -128,7 +128,7 @@ func Versioned(f record.Flow, set Settings) record.Flow {
 		f.Directions |= uint8(n1.Uplink)
 	}
 	hash := fnv.New32a()
-	fmt.Fprintf(hash, "%d\n%v", filters.Precedence, filters.List) // a hash takes whatever it is given
+	_, _ = hash.Write(n1.AppendText(fmt.Appendf(nil, "%d\n", filters.Precedence), filters.List)) // a hash takes whatever it is given
 	f.Filters = hash.Sum32()
 	return f
 }

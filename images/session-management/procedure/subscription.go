@@ -32,10 +32,11 @@ const (
 // unheard is no subscription's digest: the PCF has not heard of it.
 const unheard uint32 = 1
 
-// Digest of what the subscription says: neither 0 nor 1.
+// Digest of what the subscription says: neither 0 nor 1. It is in records: what there was from the beginning stands as it did then.
 func (s Subscription) Digest() uint32 {
 	h := fnv.New32a()
-	_, _ = fmt.Fprintf(h, "%+v", s) // never fails
+	fmt.Fprintf(h, "{Failed:%t Unknown:%t Types:%d AMBR:{Uplink:%d Downlink:%d} FiveQI:%d Priority:%d MayPreempt:%t Preemptable:%t IPv4:%s IPv6:%s Flows:%s Routes:%s}",
+		s.Failed, s.Unknown, s.Types, s.AMBR.Uplink, s.AMBR.Downlink, s.FiveQI, s.Priority, s.MayPreempt, s.Preemptable, s.IPv4, s.IPv6, s.Flows, s.Routes) // a hash takes whatever it is given
 	return max(h.Sum32(), unheard+1)
 }
 
