@@ -87,7 +87,7 @@ uePools: [{networkInstance: internet, range: 10.60.0.0/27}]
 		nat44 = []fakeupfu.Network{{Name: "internet", NAT: nat.Config{Ports: 2048, Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/32")}}}}
 	}
 	s.upf = New(Options{
-		NAT44:  nat44,
+		Of:     nat44,
 		Config: c, Start: begin, Chance: rand.New(rand.NewPCG(seed, 3)),
 		Send: func(_ netip.AddrPort, b []byte) { s.travel(netip.AddrPort{}, b) },
 		Fate: func() Fate {

@@ -49,8 +49,8 @@ type Options struct {
 	Sessions, Pairs uint32
 	// Networks are the network instances of upf-u's N6; nil: one for all.
 	Networks []string
-	// NAT44 are they with their NAT44; nil: Networks.
-	NAT44 []fakeupfu.Network
+	// Of are they with what is beyond their names, NAT44 or a bridge; nil: Networks.
+	Of []fakeupfu.Network
 	// Log and Recorder are upf-c's; nil for none.
 	Log      *slog.Logger
 	Recorder agent.Recorder
@@ -163,7 +163,7 @@ func (u *UPF) StartUPFU() {
 		return
 	}
 	u.upfu = fakeupfu.InMemory(fakeupfu.Options{
-		Sessions: u.o.Sessions, Pairs: u.o.Pairs, Networks: u.o.Networks, Of: u.o.NAT44, Boot: u.o.Chance.Uint64(), Now: func() time.Time { return u.now },
+		Sessions: u.o.Sessions, Pairs: u.o.Pairs, Networks: u.o.Networks, Of: u.o.Of, Boot: u.o.Chance.Uint64(), Now: func() time.Time { return u.now },
 		Before: u.before, After: u.after,
 	})
 }

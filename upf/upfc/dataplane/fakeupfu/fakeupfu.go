@@ -75,7 +75,7 @@ type UPFU struct {
 	endMarkers []abi.EndMarker
 	echoes     []abi.Echo
 	dropped    []uint32 // sessions whose buffered packets were dropped on demand
-	stations   []abi.EvMac
+	told       []abi.EvMac
 	deleted    int
 	trace      abi.Trace
 	refuse     syscall.Errno
@@ -95,6 +95,7 @@ type UPFU struct {
 	atGrant    *AtGrant           // nil: it never was granted an epoch
 	puts       int                // SESSION_PUT
 	held       [][]byte           // events that wait for one that has
+	stations   map[uint32][][6]byte
 }
 
 // line is a connection to upf-c.
@@ -198,7 +199,7 @@ func start(path string, silent bool, networks ...Network) (*UPFU, error) {
 func born(boot uint64, sessions, pairs uint32) *UPFU {
 	return &UPFU{
 		boot: boot, most: sessions, layout: layoutFor(pairs),
-		sessions: map[uint32]Session{}, arms: map[uint32]abi.UrrArm{}, fired: map[uint32]uint8{}, changed: make(chan struct{}),
+		sessions: map[uint32]Session{}, arms: map[uint32]abi.UrrArm{}, fired: map[uint32]uint8{}, changed: make(chan struct{}), stations: map[uint32][][6]byte{},
 	}
 }
 
@@ -333,8 +334,13 @@ func (u *UPFU) handle(c line, b []byte) error {
 			return nil
 		}
 		answer := abi.Msg{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: abi.OpAnswer, Seq: m.Seq, Length: uint32(unsafe.Sizeof(m))}
+		known := u.ready
 		if record, no := u.apply(body, m.Records); no.errno != 0 {
 			answer.Status, answer.Record, answer.Refusal, answer.Records = int32(no.errno), record, no.what, no.holder
+		}
+		maps.DeleteFunc(u.stations, func(session uint32, _ [][6]byte) bool { _, there := u.sessions[session]; return !there })
+		if u.ready && !known {
+			u.tellStations()
 		}
 		u.datagrams++
 		close(u.changed)
@@ -444,7 +450,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
 	var armed []uint32
 	stored, restoring := false, u.restoring // META
-	granted, domains, stations := u.granted, u.domains, u.stations
+	granted, domains, told := u.granted, u.domains, u.told
 	deleted, puts := u.deleted, u.puts
 	var n uint32
 	var no refusal
@@ -503,7 +509,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 				no.errno = syscall.ENOENT
 				return no
 			}
-			stations = append(slices.Clone(stations), s)
+			told = append(slices.Clone(told), s)
 			n++
 			return nil
 		}
@@ -528,7 +534,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		}
 		return n, no
 	}
-	u.granted, u.puts, u.domains, u.stations = granted, puts, domains, stations
+	u.granted, u.puts, u.domains, u.told = granted, puts, domains, told
 	u.ready, u.restoring, u.deleted = u.ready || stored, restoring, deleted
 	u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = meta, markers, echoes, dropped, order
 	if u.atGrant == nil && granted.UntilNs != 0 {
@@ -1038,7 +1044,7 @@ func (u *UPFU) Dropped() []uint32 {
 func (u *UPFU) Stations() []abi.EvMac {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Clone(u.stations)
+	return slices.Clone(u.told)
 }
 
 // DownlinkData reports the first packet for a FAR with NOCP.
@@ -1061,6 +1067,39 @@ func (u *UPFU) StationIs(s abi.EvMac) error {
 func (u *UPFU) Flow(f abi.EvFlow) error {
 	f.Rec = abi.Record{Type: abi.RecEvFlow, Length: 64}
 	return event(u, f)
+}
+
+// Learn has a bridge learn a MAC address behind a session, as a frame from there does. It is told once, and again to each upf-c that comes, until
+// the session has ended. false: there is no such session of a bridge, or the address is known already.
+func (u *UPFU) Learn(session uint32, mac [6]byte) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s, there := u.sessions[session]
+	if !there || int(s.Network) >= len(u.networks) || !u.networks[s.Network].Ethernet || slices.Contains(u.stations[session], mac) {
+		return false
+	}
+	u.stations[session] = append(u.stations[session], mac)
+	if u.conn != nil && u.ready { // else who comes hears of all
+		_, _ = u.conn.Write(stationEvent(session, mac, 0)) // likewise where it has just gone
+	}
+	return true
+}
+
+// tellStations to a upf-c that is new. The caller holds u.mu.
+func (u *UPFU) tellStations() {
+	for _, session := range slices.Sorted(maps.Keys(u.stations)) {
+		for _, mac := range u.stations[session] {
+			u.held = append(u.held, stationEvent(session, mac, 0))
+		}
+	}
+}
+
+func stationEvent(session uint32, mac [6]byte, flags uint16) []byte {
+	return message(abi.OpEvent, 0, 1, abi.Bytes([]abi.EvMac{stationOf(session, mac, flags)}))
+}
+
+func stationOf(session uint32, mac [6]byte, flags uint16) abi.EvMac {
+	return abi.EvMac{Rec: abi.Record{Type: abi.RecEvMac, Length: 24}, Session: session, Mac: mac, Flags: flags}
 }
 
 // ErrorIndication reports that a peer has no such tunnel.
