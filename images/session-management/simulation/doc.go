@@ -12,5 +12,5 @@
 //	check.go    what must hold                         mobility.go  access networks and QoS that change
 //	areas.go    tracking areas, breakouts, branches, and units that come and go
 //	pcf.go      a PCF, and how it and a CHF fail       chf.go      a CHF, and what units count for it
-//	deaths.go   pods that die at the worst moments
+//	deaths.go   pods that die at the worst moments     ethernet.go  sessions of type Ethernet, and what is behind their UEs
 package simulation

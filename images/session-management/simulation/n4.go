@@ -15,6 +15,7 @@ import (
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/session-management/runner"
+	"core5g.dev/core5g/images/session-management/shard"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
 	"core5g.dev/core5g/upf/upfc/extension"
@@ -59,12 +60,12 @@ namedPools: true
 	}
 	c.State.File = "" // both halves' death leaves nothing
 	f := &upf{w: w, unit: u, at: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, n + 1}), pfcpPort)}
-	var networks []string
+	var networks []fakeupfu.Network
 	if w.twice {
-		networks = []string{"", ims}
+		networks = []fakeupfu.Network{{}, {Name: ims, Ethernet: w.frames}}
 	}
 	f.UPF = simulated.New(simulated.Options{
-		Config: c, Networks: networks, Start: w.Now, Chance: rand.New(rand.NewPCG(w.Rand.Uint64(), uint64(n))), Sessions: 64, Pairs: 64,
+		Config: c, Of: networks, Start: w.Now, Chance: rand.New(rand.NewPCG(w.Rand.Uint64(), uint64(n))), Sessions: 64, Pairs: 64,
 		Send: func(to netip.AddrPort, b []byte) { w.fly(f.at, to, slices.Clone(b)) },
 		Fate: func() simulated.Fate {
 			if !w.faults || !w.Chance(300) {
@@ -76,6 +77,9 @@ namedPools: true
 		},
 	})
 	f.alarm()
+	if w.frames {
+		f.hears()
+	}
 	return f, nil
 }
 
@@ -278,7 +282,7 @@ func (n *shardN4) say(unit string, stamp uint32, done bool) {
 func (n *shardN4) report(e pfcp.SessionReport) {
 	w := n.view.pod.w
 	u := w.withContext(e.CPSEID)
-	r := procedure.Report{CPSEID: e.CPSEID, Downlink: len(e.DownlinkData) > 0, QFI: 1}
+	r := procedure.Report{CPSEID: e.CPSEID, Downlink: len(e.DownlinkData) > 0, QFI: 1, Usage: shard.MeasuredBy(e.Usage)}
 	for _, gone := range e.GoneTunnels {
 		r.Lost = append(r.Lost, record.Tunnel{TEID: gone.TEID, IPv4: gone.IPv4, IPv6: gone.IPv6})
 	}
@@ -333,7 +337,7 @@ func outcomeOf(o pfcp.Outcome) procedure.Unit {
 	var notSent *pfcp.NotSentError
 	switch {
 	case o.Err == nil:
-		answer := procedure.Unit{Outcome: procedure.Done}
+		answer := procedure.Unit{Outcome: procedure.Done, Usage: shard.MeasuredBy(o.Usage)}
 		answer.Established, _ = o.Answer.(*message.SessionEstablishmentResponse) // nil of the others
 		return answer
 	case errors.As(o.Err, &refused) && refused.Cause == ie.CauseNoEstablishedPFCPAssociation: // it is met again, and asked again
@@ -387,7 +391,7 @@ func (f *upf) sessions() (list []*unitSession) {
 		return n
 	}
 	for _, info := range agent.Sessions() {
-		s := &unitSession{cpSEID: number(info.CPSEID), upSEID: number(info.SEID), ue: info.UE, index: info.Index}
+		s := &unitSession{cpSEID: number(info.CPSEID), upSEID: number(info.SEID), ue: info.UE, index: info.Index, frames: info.Ethernet, stations: info.MACs}
 		detail, ok := agent.Session(s.upSEID)
 		if !ok {
 			continue

@@ -58,8 +58,10 @@ type unitSession struct {
 	// what it has counted: chf.go
 	meters  map[uint32]*meter
 	reports []*usageReport
-	index   uint32   // in a real one
 	rules   ruleBook // mobility.go
+	// in a real one: its number, and the MAC addresses that upf-c knows of
+	index    uint32
+	stations []string
 }
 
 // farOf is what FAR 2 says.

@@ -80,7 +80,7 @@ func newWorld(seed uint64, ues int, dies bool) (*world, error) {
 		w.deaths = newDeaths(seed, w.forgetful)
 	}
 	w.newAreas(seed)
-	w.frames = !w.real && w.areas == nil && bridging(seed)
+	w.frames = w.areas == nil && bridging(seed) && (dies || !w.real) // failed worlds stay as they were
 	w.store = worlds.NewStore(w.Clock, w.written)
 	var err error
 	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
