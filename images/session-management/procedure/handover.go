@@ -171,6 +171,9 @@ func (t *turn) handoverCompleted() {
 		t.reply(Updated{Handover: HandoverCompleted})
 		t.tellAccessAgain(t.arrived(h.Taken))
 		return
+	case h == nil && t.s.Handed: // likewise, and forwarding is over
+		t.reply(Updated{Handover: HandoverCompleted})
+		return
 	case h == nil || !h.Prepared:
 		t.reply(notHanded("no handover is prepared", ngapcause.HandoverFailureInTarget))
 		return
@@ -204,7 +207,7 @@ func (t *turn) handoverLate() {
 	case h == nil:
 		return
 	case h.Arrived:
-		t.change(func(s *record.Session) { s.Handover = nil })
+		t.change(func(s *record.Session) { s.Handover, s.Handed = nil, true })
 	default:
 		t.change(func(s *record.Session) { s.Handover.Buffering = false })
 	}

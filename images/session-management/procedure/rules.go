@@ -27,8 +27,9 @@ func (t *turn) change(f func(s *record.Session)) {
 	if t.s.Told == nil {
 		t.s.Told = told(t.s)
 	}
-	flows := slices.Clone(t.s.Flows)
+	flows, downlink := slices.Clone(t.s.Flows), t.s.Downlink
 	f(t.s)
+	t.s.Handed = t.s.Handed && t.s.Downlink == downlink
 	if t.s.Told.Flows == nil && !slices.Equal(flows, t.s.Flows) {
 		t.s.Told.Flows = flows
 	}

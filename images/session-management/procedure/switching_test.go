@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -186,6 +187,12 @@ func TestHandover(t *testing.T) {
 		{name: "the source asks anew", from: active, acts: []act{required(false), plain, unitDone, required(true), unitDone, ready(&forward, 1, 2), completed}},
 		{name: "the UE does not arrive: packets go to the source; it arrives after all", from: active, acts: []act{required(false), plain, unitDone, late, unitDone, completed, unitDone}},
 		{name: "arrived, said twice", from: active, acts: []act{required(false), plain, unitDone, completed, unitDone, completed}},
+		{name: "arrived, said again when forwarding is over", from: active, acts: []act{required(false), plain, unitDone, completed, unitDone, late, completed, required(false), completed}},
+		{name: "arrived, said again of a UE that has gone elsewhere since", from: active, acts: []act{
+			required(false), plain, unitDone, completed, unitDone, late, update1("Xn handover", Update{ToBeSwitched: true, N2Type: n2.InfoPathSwitchRequest, N2: makes(t, &n2.PathSwitchRequest{
+				Downlink: record.Tunnel{TEID: 0x300, IPv4: netip.MustParseAddr("172.30.3.102")}, Flows: []uint8{1, 2},
+			})}), unitDone, completed,
+		}},
 		{name: "arrived, said twice: the target hears again what it is to let go of", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, required(false), modified(t, n2.FlowCause{QFI: 3, Cause: ngapcause.RadioResourcesNotAvailable}), update1("the UE has the rule", Update{N1: complete(0)}), unitDone,
 			ready(nil, 1, 2, 3), unitDone, completed, unitDone, completed,

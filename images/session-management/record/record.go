@@ -95,6 +95,8 @@ type Session struct {
 	Command *Command `cbor:"28,keyasint,omitempty"`
 	// Handover is one that the source access network has asked for and the target has not finished.
 	Handover *Handover `cbor:"29,keyasint,omitempty"`
+	// Handed: the UE has come to where it is by an N2 handover that is over, whose end, said again, is answered alike.
+	Handed bool `cbor:"66,keyasint,omitempty"`
 	// History is how the last procedures ended, the oldest first.
 	History []Past `cbor:"30,keyasint,omitempty"`
 	// Static addresses are the subscription's, not the unit's choice.

@@ -66,7 +66,7 @@ func full() *Session {
 	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Taken: []byte{3}, Buffering: true, Arrived: true, Prepared: true, Forwarded: []byte{1}}
 	s.Wanted = &Wanted{AMBR: s.AMBR, Flows: s.Flows, Gone: []byte{4}, Refused: []byte{3}, UE: true, Access: true, GivenBack: true}
 	s.Decided = Decided{AMBR: s.AMBR, FiveQI: 5, Priority: 3, MayPreempt: true, Preemptable: true, Ruled: true, Closed: 3, Charge: Charge{7, true, true}}
-	s.Behind, s.Silent, s.Doubtful, s.Rerouted, s.Offered, s.ToldAccess, s.Untold = true, true, []byte{0, 2}, true, true, 1_800_000_000_000, []byte{3}
+	s.Behind, s.Silent, s.Doubtful, s.Rerouted, s.Offered, s.ToldAccess, s.Untold, s.Handed = true, true, []byte{0, 2}, true, true, 1_800_000_000_000, []byte{3}, true
 	for n := range uint8(HistoryLength) {
 		s.History = append(s.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})
 	}
@@ -99,7 +99,9 @@ func full() *Session {
 }
 
 func TestRoundTrip(t *testing.T) {
-	for name, s := range map[string]*Session{"a phone": phone(), "everything": full()} {
+	everything := full()
+	everything.Handover.Buffering = false // nothing waits for a UE that has arrived
+	for name, s := range map[string]*Session{"a phone": phone(), "everything that there is at once": everything} {
 		b, err := s.Encode()
 		if err != nil {
 			t.Fatal(err)

@@ -33,6 +33,8 @@ type mobile struct {
 	freed bool
 	// offered is where the access network that was asked last is to send packets.
 	offered record.Tunnel
+	// arriving is the tunnel in the target of a handover.
+	arriving record.Tunnel
 	// deaf: till then the UE hears no command; its access network does.
 	deaf time.Time
 	// command is the last that the UE had, and rejects what it thought of it: it does of the same one again.
@@ -304,6 +306,7 @@ func (u *ue) handOver() {
 				u.mobility("handover cancelled", procedure.Update{Handover: procedure.HandoverCancelled}, func(procedure.Updated) {})
 				return
 			}
+			u.arriving = to
 			u.moving("handover completed", target.flows, procedure.Update{Handover: procedure.HandoverCompleted, AMF: u.roams()}, func(procedure.Updated) {
 				u.arrives(to, target.flows, target.offered)
 			})
@@ -329,6 +332,9 @@ func (u *ue) moving(name string, there map[uint8]bool, what procedure.Update, an
 			answered(b)
 		case procedure.Failed:
 			u.w.Note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
+			if rec := u.w.records[record.Key(u.supi, sessionID)]; what.Handover == procedure.HandoverCompleted && b.Status == 403 && rec != nil && rec.Ref() == ref && rec.Downlink == u.arriving {
+				u.w.Fail("%s: the SMF has the UE where it was handed over to, and knows of no handover", u.supi)
+			}
 			if u.ref == ref && b.Status != 404 {
 				u.deactivate()
 			}

@@ -58,6 +58,8 @@ var mutations = []mutation{
 		"	t.transfer(AskTransfer{N2: b, N2Type: n2.InfoReleaseCommand, SkipIdle: true})", "	_ = b\n	t.due(dueLetGo, 0)\n	t.over(\"\")", 400, "", ""},
 	{"a unit's session is not in its group", "runner/stored.go", "		out = append(out, UnitGroup(shard, node))", "		_ = UnitGroup(shard, node)", 20, "is not in", ""},
 	{"what is behind a UE is not kept", "procedure/ethernet.go", "		t.s.Ethernet.Seen(m.Detected, m.Removed)\n", "", 400, "what is behind the UE", ""},
+	{"what is behind a UE is not read from a report", "pfcp/usage.go", "				err = macsOf(&list[i], &u.Detected)", "				err = macsOf(&list[i], &u.Removed)", 400, "what is behind the UE", ""},
+	{"a handover that is over is none that has been", "procedure/handover.go", "s.Handover, s.Handed = nil, true", "s.Handover = nil", 400, "knows of no handover", ""},
 	{"a session is answered for that the store cannot look for", "runner/runner.go",
 		"			case errors.Is(err, sessionstore.ErrNotFound): // confirmed", "			case err != nil: // confirmed", 200, "", ""},
 	{"a connected UE that has not answered is told nothing", "procedure/modification.go",
