@@ -98,8 +98,12 @@ func TestWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Those from the first one on are always the same worlds, and each kind is in the first twenty; of others there have to be enough.
+	if len(list) < 20 || *first != 1 && len(list) < 1000 {
+		return
+	}
 	for _, kind := range []string{"registration", "service_request", "deregistration", "release", "configuration", "paging", "path_switch", "handover", "report", "overload", "refused"} {
-		if ended[kind] == 0 && len(list) >= 20 {
+		if ended[kind] == 0 {
 			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
 		}
 	}
