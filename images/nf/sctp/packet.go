@@ -93,6 +93,47 @@ func parsePacket(raw []byte) (packet, bool) {
 	return p, true
 }
 
+// Parameters of INIT and INIT ACK (RFC 9260 3.3.2.1) that say what an end with one address has no use for: other addresses of the peer, of which families it takes some, and
+// for how long it would like its cookie to live. pion knows none of these, and their numbers have a receiver stop that does not know them (3.2.1): without them
+// it takes what the Linux kernel and usrsctp send, which is Supported Address Types.
+const (
+	paramIPv4Address           = 5
+	paramIPv6Address           = 6
+	paramStateCookie           = 7
+	paramCookiePreservative    = 9
+	paramSupportedAddressTypes = 12
+)
+
+const parameterHeaderLength = 4
+
+// withoutAddresses is a packet with INIT or INIT ACK without these parameters; its checksum is another's. What is not well-formed stays as it is.
+func withoutAddresses(raw []byte) []byte {
+	const fixed = commonHeaderLength + chunkHeaderLength + 16
+	length := commonHeaderLength + int(binary.BigEndian.Uint16(raw[commonHeaderLength+2:]))
+	out, end := append(make([]byte, 0, len(raw)), raw[:fixed]...), fixed
+	for rest := raw[fixed:length]; len(rest) > 0; {
+		if len(rest) < parameterHeaderLength {
+			return raw
+		}
+		size := int(binary.BigEndian.Uint16(rest[2:]))
+		if size < parameterHeaderLength || size > len(rest) {
+			return raw
+		}
+		switch binary.BigEndian.Uint16(rest) {
+		case paramIPv4Address, paramIPv6Address, paramCookiePreservative, paramSupportedAddressTypes:
+		default:
+			end = len(out) + size
+			out = append(out, rest[:size]...)
+			for len(out)%4 != 0 {
+				out = append(out, 0)
+			}
+		}
+		rest = rest[min((size+3)&^3, len(rest)):]
+	}
+	binary.BigEndian.PutUint16(out[commonHeaderLength+2:], uint16(end-commonHeaderLength))
+	return out
+}
+
 // checksum is the CRC32c over the packet with its checksum field taken as 0 (RFC 9260 6.8, appendix A).
 func checksum(raw []byte) uint32 {
 	sum := crc32.Update(0, castagnoli, raw[:8])

@@ -73,6 +73,7 @@ func (p *path) accepts(k packet) bool {
 func (p *path) deliver(k packet) {
 	p.lastHeard.Store(time.Now().UnixNano())
 	if k.initiateTag != 0 {
+		k.raw = withoutAddresses(k.raw)
 		p.peerTag.Store(k.initiateTag)
 		p.streams.Store(uint32(k.inboundStreams))
 	}

@@ -47,6 +47,103 @@ func TestNewInitFromAKnownAddressReplacesTheAssociation(t *testing.T) {
 	}
 }
 
+// parameter of an INIT, padded.
+func parameter(kind uint16, value ...byte) []byte {
+	b := binary.BigEndian.AppendUint16(nil, kind)
+	b = binary.BigEndian.AppendUint16(b, uint16(parameterHeaderLength+len(value)))
+	b = append(b, value...)
+	return append(b, make([]byte, -len(b)&3)...)
+}
+
+// What other stacks say of themselves in their INITs is taken.
+func TestInitsOfOtherStacks(t *testing.T) {
+	t.Setenv(TransportEnv, "udp")
+	extensions := parameter(0x8008, 0xc1, 0x80, 0x82, 0x40, 0x0f)
+	for name, parameters := range map[string][][]byte{
+		"usrsctp": {
+			parameter(paramSupportedAddressTypes, 0, 5), parameter(0xc006, 0, 0, 0, 0), parameter(0x8000), parameter(0xc000), extensions,
+			parameter(0x8002, bytes.Repeat([]byte{7}, 32)...), parameter(0x8004, 0, 1), parameter(0x8003, 0xc1, 0x80),
+		},
+		"Linux, with two addresses": {
+			parameter(paramIPv4Address, 192, 0, 2, 1), parameter(paramIPv6Address, bytes.Repeat([]byte{1}, 16)...), parameter(paramSupportedAddressTypes, 0, 6, 0, 5),
+			parameter(0x8000), parameter(0xc000), extensions,
+		},
+		"one that wants its cookie to live longer": {extensions, parameter(paramCookiePreservative, 0, 0, 0, 9)},
+		"nothing said": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := listen(t, 0)
+			to := l.acceptor.(*udpListener).local.Port
+			peer, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: loopback[0].IP, Port: to})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = peer.Close() }()
+			say := func(tag uint32, kind chunkType, value []byte) {
+				t.Helper()
+				raw := controlPacket(5001, uint16(to), tag, kind, 0, value...)
+				if _, err := peer.Write(raw); err != nil {
+					t.Fatal(err)
+				}
+			}
+			hear := func() packet {
+				t.Helper()
+				b := make([]byte, 2048)
+				_ = peer.SetReadDeadline(time.Now().Add(time.Minute))
+				n, err := peer.Read(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k, ok := parsePacket(b[:n])
+				if !ok || k.verificationTag != 77 {
+					t.Fatalf("not well-formed, or not for us: % x", b[:n])
+				}
+				return k
+			}
+			say(0, chunkInit, append([]byte{0, 0, 0, 77, 0, 1, 0, 0, 0, 10, 0, 10, 0, 0, 0, 1}, bytes.Join(parameters, nil)...))
+			ack := hear()
+			if ack.first != chunkInitAck {
+				t.Fatalf("answered with chunk %d", ack.first)
+			}
+			var cookie []byte
+			for rest := ack.raw[commonHeaderLength+chunkHeaderLength+16:]; len(rest) >= parameterHeaderLength; {
+				size := int(binary.BigEndian.Uint16(rest[2:]))
+				if binary.BigEndian.Uint16(rest) == paramStateCookie {
+					cookie = rest[parameterHeaderLength:size]
+				}
+				rest = rest[min((size+3)&^3, len(rest)):]
+			}
+			say(ack.initiateTag, chunkCookieEcho, cookie)
+			accept(t, l)
+		})
+	}
+}
+
+// What is left of an INIT is what was said, but addresses.
+func TestWithoutAddresses(t *testing.T) {
+	fixed := bytes.Repeat([]byte{7}, 16)
+	unknown, extensions := parameter(0x0fff, 1, 2, 3, 4), parameter(0x8008, 0xc1)
+	for name, c := range map[string]struct{ parameters, want [][]byte }{
+		"nothing":                     {},
+		"addresses alone":             {[][]byte{parameter(paramSupportedAddressTypes, 0, 5), parameter(paramIPv4Address, 192, 0, 2, 1)}, nil},
+		"others stay, in their order": {[][]byte{unknown, parameter(paramSupportedAddressTypes, 0, 5), extensions}, [][]byte{unknown, extensions}},
+		"one without an end":          {[][]byte{parameter(paramSupportedAddressTypes, 0, 5), {0, 5, 0, 99}}, [][]byte{parameter(paramSupportedAddressTypes, 0, 5), {0, 5, 0, 99}}},
+		"one that is too short":       {[][]byte{{0, 5, 0, 3}}, [][]byte{{0, 5, 0, 3}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := withoutAddresses(controlPacket(1, 2, 0, chunkInit, 0, append(bytes.Clone(fixed), bytes.Join(c.parameters, nil)...)...))
+			setPorts(got, 1, 2)
+			if k, ok := parsePacket(got); !ok || k.initiateTag != 0x07070707 {
+				t.Fatalf("% x is no INIT", got)
+			}
+			is := got[commonHeaderLength+chunkHeaderLength+len(fixed):]
+			if want := bytes.Join(c.want, nil); !bytes.Equal(is, want) {
+				t.Errorf("got % x, want % x", is, want)
+			}
+		})
+	}
+}
+
 func TestForgedPacketsTakeNoAssociationAway(t *testing.T) {
 	t.Setenv(TransportEnv, "udp")
 	l := listen(t, 0)
@@ -293,6 +390,15 @@ func FuzzParsePacket(f *testing.F) {
 		}
 		if k.sourcePort != 1000 || k.destinationPort != 38412 {
 			t.Errorf("ports %d, %d", k.sourcePort, k.destinationPort)
+		}
+		if k.initiateTag != 0 {
+			less := withoutAddresses(bytes.Clone(raw))
+			if setPorts(less, 1000, 38412); len(less) > len(raw)+3 {
+				t.Errorf("% x has become % x", raw, less)
+			}
+			if again, ok := parsePacket(less); !ok || again.initiateTag != k.initiateTag || again.inboundStreams != k.inboundStreams {
+				t.Errorf("% x has become % x, another INIT, or none", raw, less)
+			}
 		}
 		if answer := answerOutOfTheBlue(k); answer != nil {
 			if again, ok := parsePacket(answer); !ok || answerOutOfTheBlue(again) != nil {
