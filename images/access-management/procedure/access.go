@@ -22,6 +22,11 @@ func (t *turn) fromAccess(e FromAccess) {
 		}
 		t.fromTarget(e, m)
 		return
+	case *n2.ErrorIndication:
+		if h != nil && h.Target.AMF == e.At.AMF && h.Target.Association == e.At.Association && h.Target.Terminator == e.At.Terminator {
+			t.targetErred(m)
+			return
+		}
 	case *n2.UEContextReleaseComplete:
 		if h != nil && h.Target.AMF == e.At.AMF {
 			return

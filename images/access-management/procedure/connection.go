@@ -75,6 +75,12 @@ func (t *turn) leave(old *record.Attachment, c n2.Cause) {
 	t.hasLeft(a)
 }
 
+// leaveLater a connection whose access network still forwards packets (TS 23.502 4.9.1.3.3 step 6a): it is told to let go when that is over.
+func (t *turn) leaveLater(a record.Attachment) {
+	a.Setting, a.Until = false, t.in.Now.Add(forwardingTime).UnixMilli()
+	t.hasLeft(a)
+}
+
 // hasLeft a connection, whose access network has to let go.
 func (t *turn) hasLeft(a record.Attachment) {
 	t.s.Left = append(t.s.Left, a)
@@ -132,9 +138,14 @@ func (t *turn) letGo(id uint64) {
 	t.dueLeft()
 }
 
-// leftSilent: their access networks have not answered, or have stayed away.
+// leftSilent: their access networks have not answered, or have stayed away; or have forwarded for long enough.
 func (t *turn) leftSilent() {
 	now := t.in.Now.UnixMilli()
+	for n := range t.s.Left {
+		if a := &t.s.Left[n]; a.Until <= now && !a.Releasing && !a.Lost {
+			t.releaseLeft(a, ngapcause.SuccessfulHandover)
+		}
+	}
 	t.s.Left = slices.DeleteFunc(t.s.Left, func(a record.Attachment) bool { return a.Until <= now })
 	t.dueLeft()
 }

@@ -192,6 +192,7 @@ func (t *turn) resumed(e Resumed) {
 			t.deactivate(s)
 		}
 	}
+	t.arrivedAgain()
 	t.endAgain()
 	t.leftAgain()
 	if p := t.s.Paging; p != nil && t.s.N2 == nil { // whether or not the holder before has

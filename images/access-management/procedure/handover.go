@@ -20,8 +20,8 @@ import (
 //	4.9.1.3.3  1    Handover Command                           handMoving
 //	           2    Status Transfer                            statusTransfer
 //	           5    Handover Notify                            handoverNotified
-//	           7    SMFs: COMPLETED                            forCompleted
-//	           14a  the source is released
+//	           7    SMFs: COMPLETED                            forCompleted, toldArrived; by a new holder: arrivedAgain
+//	           14a  the source is released, a while later where it forwards packets
 //	4.9.1.4         it is cancelled, or comes to nothing       handoverCancelled, handoverOver: SMFs CANCELLED
 //
 // Until Notify the UE is the source's. What a new holder finds in the midst of it is given up: the source asks again, or keeps the UE.
@@ -48,6 +48,10 @@ func (t *turn) handoverRequired(m *n2.HandoverRequired) {
 		return
 	case t.doing() != 0 && t.doing() != Configuration, t.s.Security == nil, t.s.Phase != record.Registered, t.s.N2.Releasing:
 		t.notHanded(ngapcause.InteractionWithOtherProcedure, "a procedure is under way")
+		return
+	case slices.ContainsFunc(t.s.Sessions, t.arrivalUnheard): // it would take what it hears of that for the arrival of this one
+		t.tellUnheard()
+		t.notHanded(ngapcause.InteractionWithOtherProcedure, "an SMF has not heard of the handover before")
 		return
 	}
 	if t.s.Handover != nil { // the source has asked anew
@@ -176,6 +180,7 @@ func (t *turn) sessionPrepared(id uint8, e SessionAnswer) {
 		m := &n2.HandoverCommand{UE: ids(t.s.N2), Type: n2.Intra5GS, Container: t.live.container}
 		for _, g := range t.live.gathered {
 			m.Sessions = append(m.Sessions, n2.Session{ID: g.id, Transfer: g.n2})
+			h.Forwards = h.Forwards || forwards(g.n2)
 		}
 		for _, s := range t.s.Sessions {
 			if s.Up && h.Taken&(1<<s.ID) == 0 {
@@ -218,13 +223,96 @@ func (t *turn) handoverNotified(m *n2.HandoverNotify) {
 		s := &t.s.Sessions[n]
 		switch {
 		case h.Taken&(1<<s.ID) != 0:
-			t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Handover: completed, purpose: forCompleted})
+			if s.Arriving = true; !t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Handover: completed, purpose: forCompleted}) {
+				t.deactivate(s)
+			}
 		case s.Up: // the target has it not
 			t.deactivate(s)
 		}
 	}
 	t.ended(Handing, "", h.Began)
+	if h.Forwards && !source.Releasing && !source.Lost {
+		t.leaveLater(*source)
+		return
+	}
 	t.leave(source, ngapcause.SuccessfulHandover)
+}
+
+// forwards says of a Handover Command Transfer (TS 38.413 9.3.4.10) whether it names a tunnel for packets that the source still has: of the session, of one of its
+// radio bearers, or, of uplink packets, in its extensions.
+func forwards(transfer []byte) bool {
+	const session, bearers, extensions = 0x40, 0x10, 0x08
+	return len(transfer) > 0 && transfer[0]&(session|bearers|extensions) != 0
+}
+
+// toldArrived: step 10. Until an SMF has said so its packets go where the UE was: it is told again, by whoever has the UE then. One that refuses, or never
+// answers, knows nothing of the target's tunnel: the access network lets go of the UE, whose packets wait then, and go where it comes next.
+func (t *turn) toldArrived(s *record.Session, asked AskSession, e SessionAnswer) {
+	switch {
+	case s == nil || !s.Arriving:
+	case e.Outcome == Done:
+		s.Arriving = false
+	case e.Outcome == Refused || asked.attempts >= mostUnheard:
+		s.Arriving = false
+		t.contextLost("an SMF does not know where the UE has arrived", ngapcause.RadioUnspecified)
+	default:
+		t.unprepared(s.ID)
+		t.notHeard(s, asked, e)
+	}
+}
+
+// unprepared: what waits for the SMF's word of the handover before is not asked for the next one.
+func (t *turn) unprepared(id uint8) {
+	waits := func(a AskSession) bool { return a.purpose == forPreparing && !a.sent }
+	if list := t.live.sessions[id]; slices.ContainsFunc(list, waits) {
+		t.live.waits(id, slices.DeleteFunc(slices.Clone(list), waits))
+		t.sessionPreparing(id, SessionAnswer{Outcome: Unsent})
+	}
+}
+
+// arrivalUnheard says of a session whether its SMF is to be told again that the UE has arrived.
+func (t *turn) arrivalUnheard(s record.Session) bool {
+	return slices.ContainsFunc(t.live.unheard[s.ID], func(a AskSession) bool { return a.purpose == forCompleted })
+}
+
+// targetErred: the target has found an error in what it was asked, or does not know the UE any more (TS 38.413 10.4, 10.6). There is nothing to wait for.
+func (t *turn) targetErred(m *n2.ErrorIndication) {
+	h := t.s.Handover
+	if m.Cause != nil && *m.Cause == ngapcause.AbstractSyntaxNotify { // it goes on
+		t.out.Refused = "the target has not understood all"
+		return
+	}
+	switch unknown := m.Cause != nil && (*m.Cause == ngapcause.UnknownLocalUEID || *m.Cause == ngapcause.InconsistentRemoteUEID); {
+	case unknown && h.Step == handMoving:
+		h.Target.RAN = 0
+		t.handoverOver("the target does not know the UE")
+	case unknown || h.Step == handTarget:
+		h.Target.RAN = 0
+		t.handoverFailed(ngapcause.HandoverFailureInTarget, "the target has found an error")
+	default:
+		t.out.Refused = "the target has found an error"
+	}
+}
+
+// landed: a session without a user plane is nowhere.
+func (t *turn) landed() {
+	if t.s == nil {
+		return
+	}
+	for n := range t.s.Sessions {
+		if s := &t.s.Sessions[n]; !s.Up {
+			s.Arriving = false
+		}
+	}
+}
+
+// arrivedAgain is said what the holder before may not have said.
+func (t *turn) arrivedAgain() {
+	for _, s := range slices.Clone(t.s.Sessions) {
+		if s.Arriving && t.s.N2 != nil && !t.s.N2.Releasing {
+			t.askSMF(AskSession{Operation: UpdateSession, Session: s, Handover: completed, purpose: forCompleted})
+		}
+	}
 }
 
 // handoverCancelled: 4.9.1.4.

@@ -1,9 +1,11 @@
 package procedure
 
 import (
+	"net/netip"
 	"testing"
 
 	transfers "core5g.dev/core5g/images/session-management/n2"
+	smfrecord "core5g.dev/core5g/images/session-management/record"
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
@@ -29,6 +31,31 @@ func TestOwnTransfers(t *testing.T) {
 		if diff := cmp.Diff(want, c.is); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// What a Handover Command Transfer says of forwarding is read as an SMF writes it.
+func TestForwards(t *testing.T) {
+	tunnel := &smfrecord.Tunnel{TEID: 7, IPv4: netip.MustParseAddr("192.0.2.1")}
+	for name, c := range map[string]struct {
+		is   transfers.HandoverCommand
+		want bool
+	}{
+		"nothing is forwarded": {},
+		"by a tunnel":          {transfers.HandoverCommand{Forwarding: tunnel, Flows: []uint8{1}}, true},
+		"by a bearer's tunnel": {transfers.HandoverCommand{Bearers: []transfers.ForwardedBearer{{ID: 1, Downlink: tunnel}}}, true},
+		"uplink packets":       {transfers.HandoverCommand{UplinkForwarding: tunnel}, true},
+	} {
+		b, err := c.is.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := forwards(b); got != c.want {
+			t.Errorf("%s: %x is read as %t", name, b, got)
+		}
+	}
+	if forwards(nil) {
+		t.Error("nothing at all names a tunnel")
 	}
 }
 
@@ -104,7 +131,7 @@ func TestHandover(t *testing.T) {
 		return &n2.HandoverRequestAcknowledge{Container: []byte{0xbb}, Sessions: []n2.Session{{ID: 1, Transfer: []byte{0x21}}, {ID: 2, Transfer: []byte{0x22}}}}
 	})
 	ready := func(id uint8) act {
-		return smf("SMF: prepared", id, SessionAnswer{Outcome: Done, N2: []byte{0x30, id}, N2Type: handCommand, Handover: prepared})
+		return smf("SMF: prepared", id, SessionAnswer{Outcome: Done, N2: []byte{0, id}, N2Type: handCommand, Handover: prepared})
 	}
 	arrived := fromGNB2("gNB 2: Handover Notify", 40, func(*teller) n2.Message { return &n2.HandoverNotify{Location: location(7)} })
 	moved := gnbSays("gNB 1: Uplink RAN Status Transfer", func(*teller) n2.Message { return &n2.UplinkRANStatusTransfer{Container: []byte{0xcc}} })
@@ -119,6 +146,15 @@ func TestHandover(t *testing.T) {
 			return m
 		})
 	}
+	heard := smf("SMF: updated", 2, SessionAnswer{Outcome: Done})
+	mute := smf("SMF: 500", 2, SessionAnswer{Outcome: Unknown, Status: 500, Cause: "SYSTEM_FAILURE"})
+	refuses := smf("SMF: no handover is prepared", 2, SessionAnswer{Outcome: Refused, Status: 403, Cause: "REQUEST_REJECTED"})
+	back := elsewhere(func(m *n2.HandoverRequired) { m.Target.Node.ID, m.Target.TAI.TAC = 1, 1 })
+	back.name = "gNB 2: Handover Required"
+	var never []act
+	for range mostUnheard {
+		never = append(never, unheard, mute)
+	}
 	tell(t, "handover", []story{
 		{name: "to another gNB", from: twoSessions, acts: on(moved, arrived, updated, smf("SMF: updated", 2, SessionAnswer{Outcome: Done}),
 			act{name: "gNB 1: UE Context Release Complete", event: func(tr *teller) Event {
@@ -126,6 +162,16 @@ func TestHandover(t *testing.T) {
 			}})},
 		{name: "an SMF has not heard that the UE has arrived: it is told again", from: twoSessions, acts: on(moved, arrived, updated, smf("SMF: not reached", 2, SessionAnswer{Outcome: Unsent}),
 			unheard, smf("SMF: updated", 2, SessionAnswer{Outcome: Done}))},
+		{name: "an SMF answers 500, twice, when it hears that the UE has arrived: it is told again", from: twoSessions, acts: on(arrived, updated, mute, unheard, mute, unheard, heard)},
+		{name: "the worker dies before an SMF has heard that the UE has arrived: the next one tells it", from: twoSessions, acts: on(
+			arrived, updated, dies, happens("a new holder", Resumed{}), mute, unheard, heard, dies, happens("a new holder", Resumed{}))},
+		{name: "an SMF knows nothing of the target that has the UE: it is let go of, and its packets wait", from: twoSessions, acts: on(
+			arrived, updated, refuses, released, smf("SMF: idle", 1, SessionAnswer{Outcome: Done}), smf("SMF: idle", 2, SessionAnswer{Outcome: Done}))},
+		{name: "an SMF never says that it has heard where the UE has arrived: it is let go of", from: twoSessions, acts: append(on(arrived, updated, mute), never...)},
+		{name: "it is handed over again while an SMF has not heard of the first: not before that has", from: twoSessions, acts: on(
+			arrived, updated, mute, back, heard, back)},
+		{name: "it is handed over again at once, and the SMF does not hear of the first", from: twoSessions, acts: on(arrived, updated, back, mute, preparing(1), unheard)},
+		{name: "it is handed over again at once", from: twoSessions, acts: on(arrived, back, updated, preparing(1), heard, preparing(2))},
 		{name: "an SMF does not prepare: the other session goes", from: twoSessions, acts: []act{
 			required, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 403, N2: []byte{9}, N2Type: handRefused}), preparing(2),
 			fromGNB2("gNB 2: Handover Request Acknowledge", 40, func(*teller) n2.Message {
@@ -135,6 +181,28 @@ func TestHandover(t *testing.T) {
 		{name: "the target refuses", from: twoSessions, acts: []act{
 			required, preparing(1), preparing(2),
 			fromGNB2("gNB 2: Handover Failure", 0, func(*teller) n2.Message { return &n2.HandoverFailure{Cause: ngapcause.NoRadioResourcesInTarget} }),
+		}},
+		{name: "the target has found an error in what it was asked", from: twoSessions, acts: []act{
+			required, preparing(1), preparing(2), fromGNB2("gNB 2: Error Indication", 0, func(*teller) n2.Message {
+				return &n2.ErrorIndication{Cause: cause(ngapcause.AbstractSyntaxReject)}
+			}),
+		}},
+		{name: "the target has not understood all, and goes on", from: twoSessions, acts: []act{
+			required, preparing(1), preparing(2), fromGNB2("gNB 2: Error Indication", 0, func(*teller) n2.Message {
+				return &n2.ErrorIndication{Cause: cause(ngapcause.AbstractSyntaxNotify)}
+			}), took,
+		}},
+		{name: "the target has forgotten the UE that is on its way", from: twoSessions, acts: on(moved, fromGNB2("gNB 2: Error Indication", 40, func(*teller) n2.Message {
+			return &n2.ErrorIndication{Cause: cause(ngapcause.UnknownLocalUEID)}
+		}))},
+		{name: "packets are forwarded: the source is released when that is over", from: twoSessions, acts: []act{
+			required, preparing(1), preparing(2), took, ready(1),
+			smf("SMF: prepared, with a tunnel to forward by", 2, SessionAnswer{Outcome: Done, N2: []byte{0x60, 2}, N2Type: handCommand, Handover: prepared}),
+			moved, arrived, updated, heard,
+			{name: "a second later", later: forwardingTime, event: func(*teller) Event { return Due{Name: dueLeft} }},
+			{name: "gNB 1: UE Context Release Complete", event: func(tr *teller) Event {
+				return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}
+			}},
 		}},
 		{name: "the target takes one of them", from: twoSessions, acts: []act{
 			required, preparing(1), preparing(2),

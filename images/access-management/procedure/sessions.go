@@ -74,6 +74,9 @@ const mostAsked = 8
 func (t *turn) askSMF(a AskSession) bool {
 	id := a.Session.ID
 	unheard := t.live.unheard[id]
+	if s := t.s.Session(id); s != nil && supersedes(a) && a.purpose != forCompleted {
+		s.Arriving = false
+	}
 	switch {
 	case a.purpose == forUE || len(unheard) == 0:
 	case supersedes(a):
@@ -206,7 +209,7 @@ func (t *turn) sessionDone(asked AskSession, e SessionAnswer) {
 		t.deliver(id, e.N1, e.N2, e.N2Type)
 		t.notHeard(s, asked, e)
 	case forCompleted:
-		t.notHeard(s, asked, e)
+		t.toldArrived(s, asked, e)
 	case forActivation:
 		t.activated(id, e)
 	case forIdle:

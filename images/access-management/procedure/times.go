@@ -12,7 +12,7 @@ const (
 	dueReachable = "reachable" // mobile reachable
 	dueImplicit  = "implicit"  // implicit deregistration
 	dueAccess    = "access"    // the access network has not answered
-	dueLeft      = "left"      // the one of before has not
+	dueLeft      = "left"      // the one of before has not, or has forwarded for long enough
 	dueHandover  = "handover"
 	dueSilent    = "silent"   // an SMF that has not heard is told again
 	dueUnheard   = "unheard"  // and what an access network has said is said again
@@ -51,6 +51,8 @@ const (
 	resumeTime = time.Second
 	// handoverTime is how long one may take from its request until the UE has arrived (TNGRELOCoverall of the source and more).
 	handoverTime = 12 * time.Second
+	// forwardingTime is how long the source of a handover goes on with packets that it forwards.
+	forwardingTime = time.Second
 	// locateTime is what an access network has to say where a UE is: less than callers wait.
 	locateTime = time.Second
 	// movedTime is how long another AMF may take from the UDM's word until its own.

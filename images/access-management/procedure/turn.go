@@ -285,6 +285,7 @@ func (t *turn) ended(kind Kind, cause string, began int64) {
 func (t *turn) output() Output {
 	t.observe()
 	t.settle()
+	t.landed()
 	t.out.State = State{Record: t.s, Capability: t.capability, live: t.live}
 	if t.s == nil {
 		t.out.State, t.out.Due = State{}, nil

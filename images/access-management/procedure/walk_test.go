@@ -198,6 +198,9 @@ func (w *walker) check(e Event) {
 		w.t.Errorf("after %T nobody watches a UE that is idle", e)
 	}
 	for _, s := range u.Sessions {
+		if s.Arriving && u.N2 != nil && !u.N2.Releasing && len(l.sessions[s.ID]) == 0 && !w.due[dueUnheard] {
+			w.t.Errorf("after %T the SMF of session %d is not told that the UE has arrived", e, s.ID)
+		}
 		if k := w.doing(); s.Silent && k != Registration && k != Service && k != Switching && k != Deregistration && len(l.sessions[s.ID]) == 0 && !w.due[dueSilent] {
 			w.t.Errorf("after %T the SMF of session %d is not told that its user plane is down", e, s.ID)
 		}

@@ -220,6 +220,9 @@ type Session struct {
 	Moved bool `cbor:"21,keyasint,omitempty"`
 	// Lent: another AMF was told of it, and may have it by now.
 	Lent bool `cbor:"22,keyasint,omitempty"`
+	// Arriving: the UE has been handed over, and the SMF has not said that it has heard so: its packets may go where the UE was. A program that does not know this
+	// leaves it to the access network that the UE has left to say that it has no such tunnel.
+	Arriving bool `cbor:"23,keyasint,omitempty"`
 }
 
 // Ended is a PDU session that is to be released: since when, and when its SMF is asked next, Unix time in ms.
@@ -296,6 +299,8 @@ type Handover struct {
 	Began int64 `cbor:"5,keyasint"`
 	// Place of the target's cell, as the source named it.
 	Place Place `cbor:"6,keyasint,omitzero"`
+	// Forwards: the source was told where packets go that it still has.
+	Forwards bool `cbor:"7,keyasint,omitempty"`
 }
 
 // Past is a procedure that has ended.

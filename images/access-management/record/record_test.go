@@ -62,11 +62,11 @@ func full() *UE {
 	u.Place.CellPLMN = "20894"
 	u.Rejected = []Rejected{{Slice{SST: 2}, 1}}
 	u.Sessions[1].Held = &Held{Failure: "https://core5g-session-management-1:8000/nsmf-callback/v1/sm-contexts/1000000001/transfer-failure", N1: make([]byte, 40), Priority: 8, FiveQI: 9, N2: true}
-	u.Sessions[1].Silent = true
+	u.Sessions[1].Silent, u.Sessions[1].Arriving = true, true
 	u.Procedure = &Procedure{Kind: 2, Step: 3, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 120), Cause: 36, Flags: 3, Sessions: 6, Failed: 2}
 	u.Command = &Command{Message: make([]byte, 100), Attempts: 2, Began: 1_800_000_000_002}
 	u.Paging = &Paging{Attempts: 2, Began: 1_800_000_000_003, Priority: 1}
-	u.Handover = &Handover{Target: u.Left[0], Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place}
+	u.Handover = &Handover{Target: u.Left[0], Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place, Forwards: true}
 	u.Behind, u.Untold, u.Prove, u.Unreached, u.Going = true, true, true, true, true
 	for n := range MostWatches {
 		w := Watch{

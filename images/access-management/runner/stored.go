@@ -154,7 +154,7 @@ func unfinished(u *record.UE) bool {
 	if u.N2 != nil && (u.N2.Setting || u.N2.Releasing) {
 		return true
 	}
-	return u.Procedure != nil || u.Handover != nil || len(u.Left) > 0 || u.Paging != nil || slices.ContainsFunc(u.Sessions, func(s record.Session) bool { return s.Silent })
+	return u.Procedure != nil || u.Handover != nil || len(u.Left) > 0 || u.Paging != nil || slices.ContainsFunc(u.Sessions, func(s record.Session) bool { return s.Silent || s.Arriving })
 }
 
 // change from what the store has of the UE to what it is to have; nil where that is the same.

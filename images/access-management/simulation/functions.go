@@ -24,7 +24,7 @@ func (w *world) ask(e procedure.Effect, back func(procedure.Event)) {
 	if _, told := e.(procedure.TellLeft); told { // what the UDM does not hear it finds out when the UE registers anew
 		lost = false
 	}
-	if x, is := e.(procedure.AskSession); is && x.N2Type == "PDU_RES_SETUP_RSP" && w.deaf && w.faults {
+	if x, is := e.(procedure.AskSession); is && (x.N2Type == "PDU_RES_SETUP_RSP" || x.Handover == "COMPLETED") && w.deaf && w.faults {
 		lost = lost || w.Chance(3)
 	}
 	w.Soon(50*time.Microsecond, late, func() {

@@ -24,6 +24,8 @@ type smf struct {
 	// waiting are contexts whose packets wait although an access network has a tunnel for them, and since when the AMF says that it has them brought; zero: it
 	// has not said so yet.
 	waiting map[string]time.Time
+	// astray are contexts whose packets go where the UE is not, although an access network has a tunnel for them, and since when.
+	astray map[string]time.Time
 }
 
 // smContext of a PDU session.
@@ -32,6 +34,8 @@ type smContext struct {
 	id        uint8
 	// tunnel of the access network; nil: the user plane is down. pending is that of a handover's target.
 	tunnel, pending []byte
+	// arrived is when the UE had last, by a handover.
+	arrived time.Time
 	// ending: the UE was told that it ends. ups is how often the user plane came up.
 	ending bool
 	ups    int
@@ -39,7 +43,9 @@ type smContext struct {
 	amf *stay
 }
 
-func newSMF(w *world) *smf { return &smf{w: w, waiting: map[string]time.Time{}} }
+func newSMF(w *world) *smf {
+	return &smf{w: w, waiting: map[string]time.Time{}, astray: map[string]time.Time{}}
+}
 
 func (f *smf) of(ref string) *smContext {
 	n := slices.IndexFunc(f.contexts, func(c *smContext) bool { return c.ref == ref })
@@ -112,12 +118,16 @@ func (f *smf) update(c *smContext, e procedure.AskSession, out *procedure.Sessio
 		c.tunnel = e.N2
 		out.N2, out.N2Type = []byte("switched"), "PATH_SWITCH_REQ_ACK"
 	case e.Handover == "PREPARING":
+		c.pending, c.arrived = nil, time.Time{}
 		out.N2, out.N2Type = []byte(c.ref), "PDU_RES_SETUP_REQ"
 	case e.Handover == "PREPARED" && e.N2Type == "HANDOVER_REQ_ACK":
 		c.pending = e.N2
-		out.N2, out.N2Type = []byte("go"), "HANDOVER_CMD"
+		out.N2, out.N2Type = []byte{byte(len(f.contexts)) % 2 << 6}, "HANDOVER_CMD" // whether the source is to forward
+	case e.Handover == "COMPLETED" && c.pending != nil:
+		c.tunnel, c.pending, c.arrived = c.pending, nil, f.w.Now
+	case e.Handover == "COMPLETED" && f.w.Now.Sub(c.arrived) > 5*time.Second: // it knows of none
+		out.Outcome, out.Status, out.Cause = procedure.Refused, 403, "REQUEST_REJECTED"
 	case e.Handover == "COMPLETED":
-		c.tunnel, c.pending = c.pending, nil
 	case e.Handover != "":
 		c.pending = nil
 	case e.N2Type == "PDU_RES_SETUP_RSP":
@@ -161,10 +171,19 @@ func (f *smf) data(c *smContext, left int) {
 	}
 }
 
-// watch, when all is well, that packets are not kept back whose access network has a tunnel that the SMF has not heard of.
+// watch, when all is well, that packets are not kept back whose access network has a tunnel that the SMF has not heard of, and that none go to an access network that
+// the UE has left: not all of these say so.
 func (f *smf) watch() {
 	f.w.After(2*time.Second, f.watch)
 	for _, c := range f.contexts {
+		switch since := f.astray[c.ref]; {
+		case c.tunnel == nil || c.ending || c.amf != nil || f.carried(c) || !f.connected(c):
+			delete(f.astray, c.ref)
+		case since.IsZero():
+			f.astray[c.ref] = f.w.Now
+		case f.w.Now.Sub(since) > 12*time.Second:
+			f.w.Fail("packets for %s, session %d, go to %s, and it is elsewhere", c.supi, c.id, c.tunnel)
+		}
 		since, waits := f.waiting[c.ref]
 		switch {
 		case c.tunnel != nil || c.ending || c.amf != nil || !f.connected(c):
