@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/security"
 	"core5g.dev/core5g/images/ngapcause"
@@ -428,6 +429,7 @@ func (t *turn) securityComplete(m *n1.SecurityModeComplete) {
 	t.live.next, t.live.nextComing = t.live.nextComing, 0
 	t.s.N2.Secured, t.s.Prove = true, false
 	t.answeredCommand()
+	t.rekey()
 	if m.IMEISV != "" {
 		t.s.PEI = n1.PEI(m.IMEISV)
 	} else if m.PEI != nil {
@@ -446,6 +448,14 @@ func (t *turn) securityComplete(m *n1.SecurityModeComplete) {
 		}
 	}
 	t.secured()
+}
+
+// rekey an access network that has a context from the key of before (TS 33.501 6.9.4.2): its next handover would have keys that the UE has not.
+func (t *turn) rekey() {
+	if t.s.N2.Set {
+		key := t.accessKey()
+		t.send(&n2.UEContextModificationRequest{UE: ids(t.s.N2), Key: &key})
+	}
 }
 
 // securityRejected: TS 24.501 5.4.2.5.

@@ -68,6 +68,21 @@ func TestRadioCapabilityForPaging(t *testing.T) {
 		{name: "paged, and with a context", from: withSession, acts: []act{
 			says, gnbReleases, released, smf("SMF: idle", 1, SessionAnswer{Outcome: Done}), packets, comes, toSetUp,
 		}},
+		{name: "the UE says that it has another: its gNB is not told the one of before", from: withSession, acts: []act{
+			says, gnbReleases, released, smf("SMF: idle", 1, SessionAnswer{Outcome: Done}),
+			first("UE: mobility registration, its radio capability is another", gnb1, 2, 1, func(tr *teller) []byte {
+				m := registers(n1.MobilityRegistration, tr.guti())
+				has := n1.Of(1)
+				m.Sessions, m.Update, m.KeySet = &has, &n1.UpdateType{RadioCapability: true}, 0
+				return tr.says(m, n1.IntegrityProtected)
+			}),
+		}},
+		{name: "the UE registers for the first time again: likewise", from: withSession, acts: []act{
+			says, gnbReleases, released, smf("SMF: idle", 1, SessionAnswer{Outcome: Done}),
+			first("UE: initial registration, 5G-GUTI", gnb1, 2, 1, func(tr *teller) []byte {
+				return tr.says(registers(n1.InitialRegistration, tr.guti()), n1.IntegrityProtected)
+			}), recordedToo, policed,
+		}},
 	})
 }
 

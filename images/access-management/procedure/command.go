@@ -57,16 +57,29 @@ func (t *turn) dropCommand() {
 	t.due(dueCommand, 0)
 }
 
-// untold: what a Configuration Update Command was to say the UE is told when it is back, the network's names as well as its slices.
+// untold: what a Configuration Update Command was to say the UE is told when it is back, the network's names as well as its slices. A 5G-GUTI is not: it comes by
+// that, or by the one of before.
 func (t *turn) untold() {
+	switch m := t.configuration(); {
+	case m == nil:
+	case m.Allowed != nil:
+		t.s.Behind, t.s.Untold, t.s.Names = true, true, 0
+	case m.Zone != nil:
+		t.s.Names = 0
+	}
+}
+
+// configuration that the UE was told, and has not answered; nil: none.
+func (t *turn) configuration() *n1.ConfigurationUpdateCommand {
 	if !t.commanded(n1.ConfigurationUpdateCommandType) {
-		return
+		return nil
 	}
-	t.s.Names = 0
 	m, err := n1.Decode(t.s.Command.Message, n1.Downlink)
-	if c, is := m.(*n1.ConfigurationUpdateCommand); err == nil && is && c.Allowed != nil {
-		t.s.Behind, t.s.Untold = true, true
+	if err != nil {
+		return nil
 	}
+	c, _ := m.(*n1.ConfigurationUpdateCommand)
+	return c
 }
 
 func (t *turn) commandSilent() {
@@ -95,6 +108,7 @@ func (t *turn) unanswered() {
 	t.due(dueCommand, 0)
 	switch kind {
 	case n1.RegistrationAcceptType, n1.ConfigurationUpdateCommandType: // 5.5.1.2.8 c, 5.4.4.6 b: both 5G-GUTIs are the UE's until it has used one
+		t.settled()
 	case n1.DeregistrationRequestToUEType: // 5.5.2.3.5 a
 		t.deregistrationAccepted()
 	default: // 5.4.1.3.7 b, 5.4.2.7 b, 5.4.3.6 b

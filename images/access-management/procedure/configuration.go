@@ -9,7 +9,7 @@ import (
 	"core5g.dev/core5g/images/access-management/record"
 )
 
-// What changes for a UE that is registered (TS 23.502 4.2.4.2, TS 24.501 5.4.4): the network's names and time zone, its slices, its AMBR.
+// What changes for a UE that is registered (TS 23.502 4.2.4.2, TS 24.501 5.4.4): the network's names and time zone, its slices, its AMBR, its 5G-GUTI where it was paged.
 //
 //	0    the subscription has changed, or the Settings     subscriptionChanged, settingsChanged
 //	     the UDM is told of the UE that may not know it    confRecord, takeTold
@@ -222,24 +222,42 @@ func (t *turn) resliced() bool {
 	return p != nil && t.s.Catalogue != 0 && t.s.Catalogue != p.catalogue() && !t.s.Emergency
 }
 
-// configure: step 1, for what the UE was not told of the network's names; and for a registration area that is not where it is, of a UE that has emergency services
-// alone, since there is no subscription that it would come with.
+// configure: step 1, for what the UE was not told.
 func (t *turn) configure() {
-	s := t.in.Settings
-	if t.s.N2 == nil || t.s.N2.Releasing || t.s.N2.Lost || t.s.Command != nil || t.s.Phase != record.Registered {
-		return
+	if m, is := t.news(); is {
+		t.bid(m)
 	}
-	named, strayed := s.names() == 0 || t.s.Names == s.names(), t.s.Emergency && !t.s.Area.Has(t.s.Place)
-	m := &n1.ConfigurationUpdateCommand{Acknowledge: true}
-	if strayed {
+}
+
+// configurable says whether the UE can be told something that it has to answer.
+func (t *turn) configurable() bool {
+	a := t.s.N2
+	return a != nil && !a.Releasing && !a.Lost && t.s.Command == nil && t.s.Phase == record.Registered
+}
+
+// sayName to a UE that has answered paging, and has another since: who has heard by which 5G-TMSI it was paged does not know it by that any more (TS 33.501 6.12.3,
+// TS 24.501 5.4.4.1). Until it has answered either is its.
+func (t *turn) sayName() {
+	g := t.guti()
+	m, _ := t.news()
+	m.GUTI = &g
+	t.bid(m)
+}
+
+// news are what the UE was not told of the network's names, and a registration area that is where it is, of a UE that has emergency services alone, since there is no
+// subscription that it would come with. They are taken for told.
+func (t *turn) news() (m *n1.ConfigurationUpdateCommand, is bool) {
+	m = &n1.ConfigurationUpdateCommand{Acknowledge: true}
+	if !t.configurable() {
+		return m, false
+	}
+	if t.s.Emergency && !t.s.Area.Has(t.s.Place) {
 		t.located()
-		m.TAIs = t.taiList()
+		m.TAIs, is = t.taiList(), true
 	}
-	if named {
-		if strayed {
-			t.bid(m)
-		}
-		return
+	s := t.in.Settings
+	if s.names() == 0 || t.s.Names == s.names() {
+		return m, is
 	}
 	t.s.Names = s.names()
 	if s.FullName != "" {
@@ -251,12 +269,19 @@ func (t *turn) configure() {
 	now := t.in.Now.In(time.FixedZone("", int(s.Zone/time.Second)))
 	zone := n1.ZoneOf(now)
 	m.Zone, m.Clock = &zone, &n1.Clock{Time: now}
-	t.bid(m)
+	return m, true
 }
 
 // configured: step 2.
 func (t *turn) configured() {
+	m := t.configuration()
 	t.answeredCommand()
+	if m != nil && m.GUTI != nil { // it has that one alone
+		t.s.OldTMSI = 0
+	}
+	if m != nil && m.TAIs != nil {
+		t.tellInactive()
+	}
 	t.ended(Configuration, "", t.in.Now.UnixMilli())
 	t.catchUp()
 	t.settled()
@@ -272,6 +297,24 @@ func (t *turn) policyChanged(e PolicyChanged) {
 	uplink, downlink, rfsp := t.s.Uplink, t.s.Downlink, t.s.RFSP
 	t.policy("", e.RFSP, e.Uplink, e.Downlink)
 	t.tellAccess(uplink, downlink, rfsp)
+}
+
+// tellInactive: an access network that may have the UE in RRC INACTIVE pages it by its 5G-TMSI, in its registration area (TS 23.501 5.3.3.2.5), which are others than it has
+// heard with the context.
+func (t *turn) tellInactive() {
+	a := t.s.N2
+	if !a.Set || a.Releasing {
+		return
+	}
+	for _, e := range t.out.Effects { // it is asked for one thing at a time
+		if s, is := e.(Send); is {
+			if m, is := s.Message.(*n2.UEContextModificationRequest); is {
+				m.Inactive = t.inactive()
+				return
+			}
+		}
+	}
+	t.send(&n2.UEContextModificationRequest{UE: ids(a), Inactive: t.inactive()})
 }
 
 // tellAccess of AMBR and RFSP that were others before.

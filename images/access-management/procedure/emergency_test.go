@@ -208,7 +208,7 @@ func TestEmergency(t *testing.T) {
 			{name: "it stays away", later: time.Hour, event: func(*teller) Event {
 				return AccessLost{At: record.Attachment{Terminator: gnb1.Terminator, Association: gnb1.Association}}
 			}},
-			happens("mobile reachable", Due{Name: dueReachable}), happens("implicit deregistration", Due{Name: dueImplicit}),
+			happens("T3512: no word of it, and nobody waits longer", Due{Name: dueReachable}),
 		}},
 		{name: "outside of the tracking areas that are served, and in a storm", from: sos(true, func(tr *teller) { tr.settings.PLMNs[0].TACs = []uint32{9} }), acts: []act{
 			{name: "UE: emergency registration, IMEI", event: func(tr *teller) Event {

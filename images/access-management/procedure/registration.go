@@ -162,6 +162,9 @@ func (t *turn) secured() {
 		t.next(svcSessions)
 		return
 	}
+	if m := t.request(); initially(m.RegistrationType) || m.Update != nil && m.Update.RadioCapability { // TS 23.501 5.4.4.1: its access network asks it
+		t.capability, t.live.radio = nil, nil
+	}
 	if p.Flags&regEmergency != 0 && p.Flags&regFirst == 0 {
 		t.emergencySecured()
 		return
@@ -608,6 +611,9 @@ func askRegAccept(t *turn) {
 	if quiet := !first && !m.FollowOn && len(setups) == 0 && !t.s.N2.Set; quiet { // it has nothing more to say, and needs no context for that
 		t.downlink(t.protect(plain))
 	} else {
+		if a.GUTI != nil {
+			t.tellInactive()
+		}
 		t.bring(plain, setups)
 	}
 	t.over("")

@@ -120,6 +120,19 @@ func TestRegistration(t *testing.T) {
 			answers("PCF: nothing", func(n Number) Event { return Policy{Number: n, Outcome: Unknown} }),
 		}},
 		{name: "mobility, with the context that is kept: nobody is authenticated", from: idleUE, acts: []act{updates}},
+		{name: "mobility, where it is connected: its gNB hears by what it is paged, and where", from: withSession, acts: []act{
+			says("UE: mobility registration, 5G-GUTI", mobility(nil)), accepted,
+		}},
+		{name: "mobility, where the UE is connected, and has to be authenticated: its gNB has the key of now", from: func(tr *teller) {
+			withSession(tr)
+			tr.st.Record.Security.Uplink, tr.phone.uplink = nearlyWrapped, nearlyWrapped
+		}, acts: []act{
+			says("UE: mobility registration, 5G-GUTI", mobility(nil)), vector, says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})),
+			confirms, completes, gnbSays("gNB: UE Context Modification Response", func(*teller) n2.Message { return &n2.UEContextModificationResponse{} }), accepted,
+			fromGNB2("gNB 2: Path Switch Request", 40, func(tr *teller) n2.Message {
+				return &n2.PathSwitchRequest{RAN: 40, SourceAMF: n2.AMFUEID(tr.st.Record.N2.AMF), Location: location(7), Sessions: []n2.Session{{ID: 1, Transfer: []byte{1}}}}
+			}), smf("SMF: acknowledged", 1, SessionAnswer{Outcome: Done, N2: []byte{0x11}, N2Type: switchDone}),
+		}},
 		{name: "mobility, with packets that wait, and a session that the UE has not any more", from: func(tr *teller) {
 			idleUE(tr)
 			tr.lead(served...)
@@ -321,6 +334,9 @@ func TestRegistrationCollisions(t *testing.T) {
 		}},
 		{name: "the accept is lost: T3550, then both 5G-GUTIs are the UE's", acts: []act{
 			asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo, policed, contextSet, silent, silent, silent, silent, silent,
+		}},
+		{name: "the accept of a UE that has nothing to say, and got no context for it, is lost: T3550, and it is let go of", from: idleUE, acts: []act{
+			updates, silent, silent, silent, silent, silent, released,
 		}},
 		{name: "the last message again, same COUNT: it is not taken a second time", from: registeredUE, acts: []act{
 			says("UE: UL NAS Transport", protected(establishes(1))), says("the same octets", func(tr *teller) []byte { return tr.phone.last }),

@@ -13,6 +13,7 @@ import (
 //	      which the UE was paged; those that the UE
 //	      has not any more end                         svcSessions
 //	12    Service Accept, Initial Context Setup        svcAccept
+//	      another 5G-GUTI, where it was paged          sayName (configuration.go)
 //	15    the access network's tunnels                 contextSet, resources
 //
 // The UE may come by any gNB of the set, whether or not it still has a connection with another: that one is released.
@@ -38,6 +39,7 @@ const (
 	svcTold    uint16 = 1 << 8
 	svcContext uint16 = 1 << 9  // the access network asks for a context
 	svcAgain   uint16 = 1 << 10 // a new holder does again what the one before may have done
+	svcPaged   uint16 = 1 << 14 // the UE answers paging; what is between is others'
 )
 
 // serve: steps 1 to 3.
@@ -45,6 +47,9 @@ func (t *turn) serve(m *n1.ServiceRequest, context, storm bool) {
 	flags := uint16(0)
 	if context {
 		flags |= svcContext
+	}
+	if m.Service == n1.ServiceMobileTerminated {
+		flags |= svcPaged
 	}
 	t.serveWith(m, flags)
 	t.live.suci = ""
@@ -124,6 +129,10 @@ func askSvcAccept(t *turn) {
 	if p.Flags&svcAgain != 0 && t.commanded(n1.RegistrationAcceptType) { // that is what it waits for
 		plain = t.s.Command.Message
 	}
+	renames := p.Flags&svcPaged != 0 && t.configurable()
+	if renames { // before the access network hears when it is paged
+		t.renameTemporarily(m.STMSI.TMSI)
+	}
 	setups, follow := t.setups(false), t.live.gathered
 	if p.Flags&svcContext != 0 || len(setups) > 0 || t.s.N2.Set {
 		t.bring(plain, setups)
@@ -137,5 +146,8 @@ func askSvcAccept(t *turn) {
 		}
 	}
 	t.deliverHeld()
+	if renames {
+		t.sayName()
+	}
 	t.catchUp()
 }

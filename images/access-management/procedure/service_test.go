@@ -123,6 +123,16 @@ func TestService(t *testing.T) {
 	})
 }
 
+// comesByTheOld answers paging by the 5G-GUTI of before.
+var comesByTheOld = first("UE: Service Request, paged, by the 5G-GUTI of before", gnb1, 4, 1, func(tr *teller) []byte {
+	g := tr.guti()
+	g.TMSI = tr.st.Record.OldTMSI
+	has := n1.Of(1)
+	return tr.says(&n1.ServiceRequest{Service: n1.ServiceMobileTerminated, STMSI: g.STMSI(), Sessions: &has}, n1.IntegrityProtected)
+})
+
+var renamed = says("UE: Configuration Update Complete", protected(&n1.ConfigurationUpdateComplete{}))
+
 var appears = act{name: "a gNB appears", event: func(tr *teller) Event { return Appeared{GNB: tr.gnbs[gnb1.Key()]} }}
 
 var contextLate = act{name: "a second later", later: resumeTime, event: func(*teller) Event { return Due{Name: dueContext} }}
@@ -294,6 +304,20 @@ func TestTransfer(t *testing.T) {
 	ends := happens("SMF: release, skip where idle", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xd3}, N2: []byte{7}, N2Type: releaseRequest, SkipIdle: true})
 	tell(t, "transfer", []story{
 		{name: "packets wait: the UE is paged, and comes", from: idleUE, acts: []act{packets, comes, toSetUp, contextUp, updated}},
+		{name: "the UE was paged, and is given another 5G-GUTI: it has answered", from: idleUE, acts: []act{packets, comes, toSetUp, contextUp, updated, renamed}},
+		{name: "it does not answer: T3555, then it has either, and is paged by both", from: idleUE, acts: []act{
+			packets, comes, toSetUp, contextUp, updated, silent, silent, silent, silent, silent, gnbReleases, released, updated, packets, pageSilent,
+		}},
+		{name: "it has gone before it was told, and comes by the one of before: that goes on, and it is given a third", from: idleUE, acts: []act{
+			packets, comes, toSetUp, gnbReleases, released, packets, comesByTheOld, toSetUp, contextUp, updated, renamed,
+		}},
+		{name: "the worker dies before it has answered: the next one tells it", from: idleUE, acts: []act{
+			packets, comes, toSetUp, contextUp, updated, dies, happens("a new holder", Resumed{}), silent, renamed,
+		}},
+		{name: "it is told the network's names, too", from: func(tr *teller) {
+			idleUE(tr)
+			tr.settings.FullName = "core5g network"
+		}, acts: []act{packets, comes, toSetUp, contextUp, updated, renamed}},
 		{name: "the UE does not come: four pagings, and the SMF hears it", from: idleUE, acts: []act{packets, pageSilent, pageSilent, pageSilent, pageSilent, packets}},
 		{name: "the worker dies: the next one pages", from: idleUE, acts: []act{packets, dies, happens("a new holder", Resumed{}), comes, toSetUp, contextUp, updated}},
 		{name: "a gNB of its area appears while it is paged: it is paged there at once", from: idleUE, acts: []act{packets, appears, pageSilent}},
@@ -360,6 +384,8 @@ func TestTransfer(t *testing.T) {
 			}
 			return append(acts, notReached, updated)
 		}()},
+		{name: "a UE policy, to a UE that is connected", from: withSession, acts: []act{happens("PCF: UE policy", Transfer{From: 8, N1: []byte{1}, Kind: 5})}},
+		{name: "a UE policy, to one that is idle: nobody pages for it", from: idleUE, acts: []act{happens("PCF: UE policy", Transfer{From: 8, N1: []byte{1}, Kind: 5})}},
 		{name: "for a session that is not there", from: withSession, acts: []act{happens("SMF: accept", accept(9))}},
 		{name: "while the UE is being released: it waits", from: withSession, acts: []act{gnbReleases, packets, released, packets}},
 		{name: "of a UE that is not there", acts: []act{packets}},

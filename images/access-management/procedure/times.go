@@ -110,14 +110,19 @@ func (t *turn) timer(name string) {
 	}
 }
 
-// watch a UE that is idle: mobile reachable (TS 24.501 5.3.7). The UE that is connected is not watched.
+// watch a UE that is idle: mobile reachable (TS 24.501 5.3.7). The UE that is connected is not watched. One that is registered for emergency services alone is kept as
+// long as it says that it is there, and no longer.
 func (t *turn) watch() {
 	t.due(dueImplicit, 0)
 	if t.s.N2 != nil || t.s.Periodic == 0 {
 		t.due(dueReachable, 0)
 		return
 	}
-	t.due(dueReachable, time.Duration(t.s.Periodic)*time.Second+reachableMore)
+	more := reachableMore
+	if t.s.Emergency {
+		more = 0
+	}
+	t.due(dueReachable, time.Duration(t.s.Periodic)*time.Second+more)
 }
 
 // untaken is a UE that was given up to another shard, and that this one has still: it has its times again. What it is in the midst of was taken up with its
@@ -137,7 +142,11 @@ func (t *turn) untaken() {
 
 // unreachable: paging is of no use any more; it is deregistered if it stays away.
 func (t *turn) unreachable() {
-	if t.s.N2 == nil {
+	switch {
+	case t.s.N2 != nil:
+	case t.s.Emergency:
+		t.implicit()
+	default:
 		t.s.Unreached = true
 		t.due(dueImplicit, implicitTime)
 	}

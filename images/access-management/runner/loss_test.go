@@ -72,6 +72,41 @@ func TestAccessNetworksThatAreLost(t *testing.T) {
 	}
 }
 
+// A gNB may have several associations at once. One that begins, or ends, is nothing to the UEs of the others.
+func TestAGNBWithTwoAssociations(t *testing.T) {
+	const second = gnbAt + 1
+	n, _ := registered(t)
+	n.hold(2)
+	was := n.kept().N2
+	n.term.Opened(second, 5, "gnb")
+	plmn, err := n2.MakePLMN("208", "93")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := n2.Write(&n2.NGSetupRequest{
+		Node: n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}, Name: "roof", DRX: n2.DRX128,
+		TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.term.Received(second, b)
+	n.settle()
+	if n.nodes[second] == nil {
+		t.Fatal("the second association is not set up")
+	}
+	n.pass(procedure.RetainTime + time.Second)
+	if is := n.kept().N2; is == nil || is.Lost || !is.Is(was) {
+		t.Errorf("the UE of the first association is at %+v", is)
+	}
+	n.gone[second] = true
+	n.term.Ended(second, "shut down")
+	n.pass(procedure.RetainTime + time.Second)
+	if is := n.kept().N2; is == nil || is.Lost || !is.Is(was) {
+		t.Errorf("the second is gone, and the UE of the first is at %+v", is)
+	}
+}
+
 // A gNB whose association was lost is there again, by another one: its UEs are where they were, or idle.
 func TestAGNBComesBack(t *testing.T) {
 	const again = gnbAt + 1

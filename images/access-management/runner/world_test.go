@@ -649,6 +649,11 @@ func (p *phone) hear(nas []byte) {
 		}
 		p.registered = true
 		p.uplinkNAS(p.protected(&n1.RegistrationComplete{}, n1.IntegrityProtectedAndCiphered))
+	case *n1.ConfigurationUpdateCommand:
+		if m.GUTI != nil {
+			p.tmsi = m.GUTI.TMSI
+		}
+		p.uplinkNAS(p.protected(&n1.ConfigurationUpdateComplete{}, n1.IntegrityProtectedAndCiphered))
 	case *n1.ServiceReject, *n1.RegistrationReject:
 		p.log = append(p.log, "rejected")
 	}

@@ -273,7 +273,7 @@ func (u *ue) agree() error {
 	case rec.Phase != record.Registered || rec.Procedure != nil || rec.Command != nil || rec.Handover != nil || rec.Paging != nil || len(rec.Left) > 0 || rec.N2 != nil:
 		return fmt.Errorf("its record is not at rest: phase %d, procedure %+v, command %+v, handover %+v, paging %+v, left %+v, at %+v",
 			rec.Phase, rec.Procedure, rec.Command, rec.Handover, rec.Paging, rec.Left, rec.N2)
-	case rec.TMSI != u.guti.TMSI:
+	case rec.TMSI != u.guti.TMSI && (rec.OldTMSI == 0 || rec.OldTMSI != u.guti.TMSI): // a Configuration Update Command may not have reached it
 		return fmt.Errorf("it has the 5G-TMSI %x, the record %x and %x", u.guti.TMSI, rec.TMSI, rec.OldTMSI)
 	case rec.Security == nil || !bytes.Equal(rec.Security.Key, u.nas.key) || rec.Security.Identifier != u.nas.ksi:
 		return errors.New("its security context is another than the record's")
