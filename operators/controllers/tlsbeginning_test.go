@@ -6,8 +6,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
@@ -43,6 +47,14 @@ func (e *environment) testTLSBegins(t *testing.T) {
 	}
 	eventually(t, "a certificate in the NRF", scheme(corev1.URISchemeHTTPS))
 
+	// A spec that said it, and does no more, leaves the core as it is.
+	e.edit(t, core, func() { core.Spec.TLS.Mode = api.TLSMutual })
+	e.edit(t, core, func() { core.Spec.TLS.Mode = "" })
+	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionTrue, api.ReasonReady, "")
+	if err := scheme(corev1.URISchemeHTTPS)(); err != nil {
+		t.Error(err)
+	}
+
 	// A note that nobody can read is no reason to restart anything.
 	e.edit(t, core, func() {
 		core.Annotations[specs.AnnotationTLSBegan] = "Mutual"
@@ -57,20 +69,48 @@ func (e *environment) testTLSBegins(t *testing.T) {
 	eventually(t, "what the spec says goes before", scheme(corev1.URISchemeHTTP))
 }
 
-// TestTLSOfBeforeStays: a core that an operator has looked at, or whose spec says what it has, is left as it is. There is no client that could change it.
-func TestTLSOfBeforeStays(t *testing.T) {
-	for name, change := range map[string]func(*api.Core5G){
-		"an operator of before has looked at it": func(c *api.Core5G) { c.Status.ObservedGeneration = 1 },
-		"it has conditions":                      func(c *api.Core5G) { c.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady}} },
-		"its spec says it":                       func(c *api.Core5G) { c.Spec.TLS.Mode = api.TLSServer },
-		"it is written down":                     func(c *api.Core5G) { c.Annotations = map[string]string{specs.AnnotationTLSBegan: "{}"} },
+// TestWhatIsWrittenDownOfTLS: a core has a note of what it begins with, whoever has said it; one of before that says nothing is left as it is.
+func TestWhatIsWrittenDownOfTLS(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change      func(*api.Core5G)
+		certManager bool
+		want        string
+	}{
+		"a new core":                    {func(*api.Core5G) {}, false, `{"mode":"Mutual","authority":"Operator"}`},
+		"a new core, and cert-manager":  {func(*api.Core5G) {}, true, `{"mode":"Mutual","authority":"CertManager"}`},
+		"a new core that says the mode": {func(c *api.Core5G) { c.Spec.TLS.Mode = api.TLSServer }, true, `{"mode":"Server","authority":"CertManager"}`},
+		"a new core that says all": {func(c *api.Core5G) {
+			c.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator}
+		}, true, `{"mode":"Mutual","authority":"Operator"}`},
+		"an operator of before has looked at it": {func(c *api.Core5G) { c.Status.ObservedGeneration = 1 }, true, ""},
+		"it has conditions":                      {func(c *api.Core5G) { c.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady}} }, true, ""},
+		"one of before that says it": {func(c *api.Core5G) {
+			c.Spec.TLS.Mode, c.Status.ObservedGeneration = api.TLSMutual, 7
+		}, true, `{"mode":"Mutual","authority":"Operator"}`},
+		"it is written down": {func(c *api.Core5G) { c.Annotations = map[string]string{specs.AnnotationTLSBegan: "{}"} }, true, "{}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			core := testCore(t, "core5g")
 			core.Spec.TLS = api.TLSSpec{}
-			change(core)
-			if err := (&CoreReconciler{}).beginTLS(t.Context(), core); err != nil {
-				t.Error(err)
+			c.change(core)
+			mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{api.GroupVersion})
+			mapper.Add(api.GroupVersion.WithKind("Core5G"), meta.RESTScopeNamespace)
+			if c.certManager {
+				mapper.Add(specs.IssuerKind, meta.RESTScopeNamespace)
+			}
+			client := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(core).Build()
+			if err := client.Get(t.Context(), types.NamespacedName{Namespace: core.Namespace, Name: core.Name}, core); err != nil {
+				t.Fatal(err)
+			}
+			if err := (&CoreReconciler{Client: client}).beginTLS(t.Context(), core); err != nil {
+				t.Fatal(err)
+			}
+			if got := core.Annotations[specs.AnnotationTLSBegan]; got != c.want {
+				t.Errorf("written down is %q, want %q", got, c.want)
 			}
 		})
 	}

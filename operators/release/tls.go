@@ -41,7 +41,7 @@ func (a Apply) settleTLS(ctx context.Context, c client.Client, core *unstructure
 			return fmt.Errorf("annotation %s is not what it was made as, {\"mode\": …, \"authority\": …}: %w; write core.spec.tls.mode and remove the annotation", specs.AnnotationTLSBegan, err)
 		}
 	case apierrors.IsNotFound(err):
-		if began, err = beginning(c, core, said); err != nil {
+		if began, err = beginning(c, core); err != nil {
 			return err
 		}
 		a.Log.Info("a new core", "mode", began["mode"], "authority", began["authority"])
@@ -70,7 +70,7 @@ func (a Apply) settleTLS(ctx context.Context, c client.Client, core *unstructure
 }
 
 // beginning is what a new core gets for what is not said.
-func beginning(c client.Client, core *unstructured.Unstructured, said map[string]any) (map[string]string, error) {
+func beginning(c client.Client, core *unstructured.Unstructured) (map[string]string, error) {
 	typed := &api.Core5G{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(core.Object, typed); err != nil {
 		return nil, err
@@ -80,11 +80,5 @@ func beginning(c client.Client, core *unstructured.Unstructured, said map[string
 		return nil, err
 	}
 	b := specs.BeginTLS(typed, err == nil)
-	began := map[string]string{"mode": string(b.Mode), "authority": string(b.Authority)}
-	for key := range began {
-		if value, ok := said[key].(string); ok {
-			began[key] = value
-		}
-	}
-	return began, nil
+	return map[string]string{"mode": string(b.Mode), "authority": string(b.Authority)}, nil
 }

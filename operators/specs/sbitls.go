@@ -54,8 +54,8 @@ type TLSBeginning struct {
 	Authority api.TLSAuthority `json:"authority"`
 }
 
-// BeginTLS is that of a new core: mutual TLS, but where a function runs from an image that its spec names, which has no certificate to show; and
-// cert-manager's authority where the cluster has cert-manager.
+// BeginTLS is that of a new core, as far as its spec does not say it: mutual TLS, but where a function runs from an image that its spec names, which has no
+// certificate to show; and cert-manager's authority where the cluster has cert-manager.
 func BeginTLS(core *api.Core5G, certManager bool) TLSBeginning {
 	b := TLSBeginning{api.TLSMutual, api.TLSAuthorityOperator}
 	for _, f := range core.Spec.Functions {
@@ -69,7 +69,7 @@ func BeginTLS(core *api.Core5G, certManager bool) TLSBeginning {
 	if certManager {
 		b.Authority = api.TLSAuthorityCertManager
 	}
-	return b
+	return TLSBeginning{cmp.Or(core.Spec.TLS.Mode, b.Mode), cmp.Or(core.Spec.TLS.Authority, b.Authority)}
 }
 
 // TLSBegan reads what a core began with; nothing, where it is one of before, which the annotation says nothing of.
@@ -86,9 +86,17 @@ func TLSBegan(core *api.Core5G) (b TLSBeginning, err error) {
 	return b, nil
 }
 
-// TLSIsOpen tells whether nobody has said yet how the SBI of a core is protected: it is new, and its operator is about to write down what it begins with.
+// TLSIsOpen tells whether nobody has said yet how the SBI of a core is protected, and who signs: it is new, and its operator is about to write down what it
+// begins with.
 func TLSIsOpen(core *api.Core5G) bool {
-	return core.Spec.TLS.Mode == "" && core.Annotations[AnnotationTLSBegan] == "" && core.Status.ObservedGeneration == 0 && len(core.Status.Conditions) == 0
+	tls := core.Spec.TLS
+	return core.Annotations[AnnotationTLSBegan] == "" && CoreIsNew(core) &&
+		(tls.Mode == "" || tls.Mode != api.TLSDisabled && tls.Authority == "" && tls.IssuerRef == nil)
+}
+
+// CoreIsNew tells whether no operator has looked at a core yet.
+func CoreIsNew(core *api.Core5G) bool {
+	return core.Status.ObservedGeneration == 0 && len(core.Status.Conditions) == 0
 }
 
 // TLSProblem says why functions of the core cannot be made: it is not known whether they speak https.

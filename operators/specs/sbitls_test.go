@@ -13,16 +13,20 @@ func TestTLSThatACoreBeginsWith(t *testing.T) {
 		image       api.FunctionSpec
 		certManager bool
 		want        TLSBeginning
+		said        api.TLSSpec
 	}{
-		"all images are core5g's":          {api.FunctionSpec{Name: api.FunctionCHF}, false, TLSBeginning{api.TLSMutual, api.TLSAuthorityOperator}},
-		"cert-manager is there":            {api.FunctionSpec{Name: api.FunctionCHF}, true, TLSBeginning{api.TLSMutual, api.TLSAuthorityCertManager}},
-		"an image without certificates":    {api.FunctionSpec{Name: api.FunctionAMF, Image: "free5gc/amf:v4"}, false, TLSBeginning{api.TLSServer, api.TLSAuthorityOperator}},
-		"an image of what nobody calls":    {api.FunctionSpec{Name: api.FunctionUPFU, Image: "mine/upf"}, false, TLSBeginning{api.TLSMutual, api.TLSAuthorityOperator}},
-		"an image of the session store":    {api.FunctionSpec{Name: api.FunctionSessionStore, Image: "redis:8"}, false, TLSBeginning{api.TLSMutual, api.TLSAuthorityOperator}},
-		"an image, and cert-manager signs": {api.FunctionSpec{Name: api.FunctionPCF, Image: "free5gc/pcf:v4"}, true, TLSBeginning{api.TLSServer, api.TLSAuthorityCertManager}},
+		"a mode that is said":       {certManager: true, said: api.TLSSpec{Mode: api.TLSServer}, want: TLSBeginning{api.TLSServer, api.TLSAuthorityCertManager}},
+		"an authority that is said": {certManager: true, said: api.TLSSpec{Authority: api.TLSAuthorityOperator}, want: TLSBeginning{api.TLSMutual, api.TLSAuthorityOperator}},
+
+		"all images are core5g's":          {image: api.FunctionSpec{Name: api.FunctionCHF}, want: TLSBeginning{api.TLSMutual, api.TLSAuthorityOperator}},
+		"cert-manager is there":            {image: api.FunctionSpec{Name: api.FunctionCHF}, certManager: true, want: TLSBeginning{api.TLSMutual, api.TLSAuthorityCertManager}},
+		"an image without certificates":    {image: api.FunctionSpec{Name: api.FunctionAMF, Image: "free5gc/amf:v4"}, want: TLSBeginning{api.TLSServer, api.TLSAuthorityOperator}},
+		"an image of what nobody calls":    {image: api.FunctionSpec{Name: api.FunctionUPFU, Image: "mine/upf"}, want: TLSBeginning{api.TLSMutual, api.TLSAuthorityOperator}},
+		"an image of the session store":    {image: api.FunctionSpec{Name: api.FunctionSessionStore, Image: "redis:8"}, want: TLSBeginning{api.TLSMutual, api.TLSAuthorityOperator}},
+		"an image, and cert-manager signs": {image: api.FunctionSpec{Name: api.FunctionPCF, Image: "free5gc/pcf:v4"}, certManager: true, want: TLSBeginning{api.TLSServer, api.TLSAuthorityCertManager}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			core.Spec.Functions = []api.FunctionSpec{c.image}
+			core.Spec.Functions, core.Spec.TLS = []api.FunctionSpec{c.image}, c.said
 			if got := BeginTLS(core, c.certManager); got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
@@ -69,7 +73,14 @@ func TestFunctionsWaitForWhatTheSBISpeaks(t *testing.T) {
 	}{
 		"a new core":             {func(*api.Core5G) {}, "has just been made"},
 		"one that has been seen": {func(c *api.Core5G) { c.Status.ObservedGeneration = 1 }, ""},
-		"its spec says it":       {func(c *api.Core5G) { c.Spec.TLS.Mode = api.TLSMutual }, ""},
+		"its spec says one half": {func(c *api.Core5G) { c.Spec.TLS.Mode = api.TLSMutual }, "has just been made"},
+		"its spec says it": {func(c *api.Core5G) {
+			c.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator}
+		}, ""},
+		"nobody has to sign": {func(c *api.Core5G) { c.Spec.TLS.Mode = api.TLSDisabled }, ""},
+		"the site's issuer": {func(c *api.Core5G) {
+			c.Spec.TLS = api.TLSSpec{Mode: api.TLSServer, IssuerRef: &api.IssuerReference{Name: "site"}}
+		}, ""},
 		"it is written down": {func(c *api.Core5G) {
 			c.Annotations = map[string]string{AnnotationTLSBegan: `{"mode":"Mutual","authority":"Operator"}`}
 		}, ""},
