@@ -480,6 +480,7 @@ func TestDelete(t *testing.T) {
 	for _, name := range []string{"g", "f", "e", "d", "c", "b", "a"} {
 		there = append(there, subscriber(name, 3, "imsi-20893"+name, "", "first"))
 	}
+	there[3].(*api.Slice).Spec.DataNetworks[0].UPFs = []api.DataNetworkUPF{{Name: "edge", UEPools: []api.CIDR{"10.47.0.0/16"}}}
 	for name, c := range map[string]struct {
 		object  client.Object
 		warning string
@@ -487,6 +488,7 @@ func TestDelete(t *testing.T) {
 		"a Slice that Subscribers name":      {there[2], "7 Subscribers of Slice first still name it in spec.slices, and lose its PDU sessions: a, b, c, d, e and 2 more"},
 		"a Slice that nobody names":          {there[3], ""},
 		"a UPFInstance that Slices select":   {there[1], "2 Slices have no user plane without UPFInstance upf: first, lone"},
+		"a UPFInstance beside these":         {upf("edge", 1, "172.30.3.32/28", "172.30.6.3/24"), "1 Slice still name UPFInstance edge in upfs or breakouts, and go without it: lone"},
 		"a Core5G with Slices":               {there[0], "2 Slices stay without Core5G core5g: first, lone"},
 		"a Core5G with a session store":      {coreWithStore(), "Secret core5g-session-store-keys stays, and what it seals"},
 		"a Slice whose deletion has begun":   {with(slice("first", 2, "010203", "10.45.0.0/16"), func(s *api.Slice) { s.DeletionTimestamp = ptr.To(metav1.Now()) }), ""},

@@ -27,7 +27,7 @@ func (r sliceRules) judge(ctx context.Context, slice *api.Slice) (verdict, error
 	}
 	v.refuse(specs.SNSSAIProblem(slice, others), specs.CheckPools(slice, others, upf, upfs), specs.ClusterProblem(slice, networks),
 		specs.ControlPlaneProblem(slice, core), specs.FlowProblem(slice), specs.ExternalPoolProblem(slice, upfs))
-	v.warn(specs.AdvertisedProblem(slice, core), specs.FiveQIProblem(slice), specs.NotToldProblem(slice, core))
+	v.warn(specs.AdvertisedProblem(slice, core), specs.FiveQIProblem(slice), specs.NotToldProblem(slice, core), specs.FurtherUPFProblem(slice, upfs))
 	if upf == nil {
 		v.warnings = append(v.warnings, missing)
 		return v, nil

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -155,13 +156,20 @@ func (r upfRules) deleted(ctx context.Context, upf *api.UPFInstance) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	users := usersOf(upf, all, upfs)
-	if len(users) == 0 {
-		return nil, nil
+	var out, names, further []string
+	for _, s := range usersOf(upf, all, upfs) {
+		names = append(names, s.Name)
 	}
-	var names []string
-	for i := range users {
-		names = append(names, users[i].Name)
+	for i := range all {
+		if slices.Contains(specs.FurtherUPFs(&all[i]), upf.Name) && !slices.Contains(names, all[i].Name) {
+			further = append(further, all[i].Name)
+		}
 	}
-	return []string{fmt.Sprintf("%s have no user plane without UPFInstance %s: %s", counted(len(names), "Slice"), upf.Name, some(names))}, nil
+	if len(names) > 0 {
+		out = append(out, fmt.Sprintf("%s have no user plane without UPFInstance %s: %s", counted(len(names), "Slice"), upf.Name, some(names)))
+	}
+	if len(further) > 0 {
+		out = append(out, fmt.Sprintf("%s still name UPFInstance %s in upfs or breakouts, and go without it: %s", counted(len(further), "Slice"), upf.Name, some(further)))
+	}
+	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	sessionmanagement "core5g.dev/core5g/images/session-management/configuration/cluster"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -134,6 +135,12 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 		}
 	}
 	s.slice.Status.SMF = set.Deployment()
+	if refused, err := r.judgeSlice(ctx, s); err != nil {
+		return err
+	} else if refused != nil {
+		s.conditions.no(api.ConditionSMFReady, api.ReasonMalformed, fmt.Sprintf("the SMF cannot use the Slice as it is, and serves it as before, or not at all where it is new: %v", refused))
+		return nil
+	}
 	if smfServes(deployment) {
 		s.conditions.yes(api.ConditionSMFReady, api.ReasonReady, set.Deployment()+" is ready")
 		return nil
@@ -143,6 +150,21 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 	}
 	s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, problem)
 	return nil
+}
+
+// judgeSlice by the word of core5g's own SMF, which follows the Slice itself: what neither the schema nor the other conditions see.
+func (r *SliceReconciler) judgeSlice(ctx context.Context, s *sliceScope) (refused, err error) {
+	var all api.UPFInstanceList
+	if err := r.List(ctx, &all, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var used []api.UPFInstance
+	for i := range all.Items {
+		if u := &all.Items[i]; u.Name == s.upf.Name || slices.Contains(specs.FurtherUPFs(s.slice), u.Name) {
+			used = append(used, *u.DeepCopy())
+		}
+	}
+	return sessionmanagement.Problem(s.core, s.slice.DeepCopy(), used), nil
 }
 
 // leaveFree5GC stops the SMF that the Slice had for itself, has the UPF end its sessions, and takes away what was around

@@ -199,3 +199,65 @@ func TestUnitsOfASliceOfTheCoresOwnSMF(t *testing.T) {
 		t.Errorf("units (-want +got):\n%s", diff)
 	}
 }
+
+// A further UPFInstance that is not Ready is said, with what becomes of its areas, and the Slice serves; one that there is not is a mistake in the Slice.
+func TestAFurtherUPFIsSaid(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := testCore(t, "ns")
+	core.Spec.ControlPlane = api.ControlPlaneCore5G
+	for name, c := range map[string]struct {
+		edge   metav1.ConditionStatus
+		change func(*api.Slice)
+		status metav1.ConditionStatus
+		says   string
+		ready  metav1.ConditionStatus
+	}{
+		"it is Ready": {edge: metav1.ConditionTrue, status: metav1.ConditionTrue, says: "ready: edge", ready: metav1.ConditionTrue},
+		"it is away, and nobody takes its place": {
+			edge: metav1.ConditionFalse, status: metav1.ConditionFalse,
+			says: "UPFInstance edge: no association; meanwhile new PDU sessions in tracking areas 000002 are refused, where nothing else names these", ready: metav1.ConditionTrue,
+		},
+		"it is away, and others serve": {
+			edge: metav1.ConditionFalse, change: func(s *api.Slice) { s.Spec.DataNetworks[0].UPFs[0].Fallback = "" }, status: metav1.ConditionFalse,
+			says: "meanwhile new PDU sessions in tracking areas 000002 go to others of the Slice", ready: metav1.ConditionTrue,
+		},
+		"it does not exist": {status: metav1.ConditionFalse, says: "UPFInstance edge does not exist: create it", ready: metav1.ConditionFalse},
+		"there is no more":  {edge: metav1.ConditionTrue, change: func(s *api.Slice) { s.Spec.DataNetworks[0].UPFs = nil }, ready: metav1.ConditionTrue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := fake.NewClientBuilder().WithScheme(scheme)
+			if c.edge != "" {
+				edge := testUPF(t, "ns")
+				edge.Name = "edge"
+				edge.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: c.edge, Message: "no association"}}
+				objects.WithObjects(edge)
+			}
+			slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
+			slice.Spec.DataNetworks[0].UPFs = []api.DataNetworkUPF{{Name: "edge", UEPools: []api.CIDR{"10.46.0.0/16"}, TACs: []api.TAC{"000002"}, Fallback: api.UPFFallbackNone}}
+			if c.change != nil {
+				c.change(slice)
+			}
+			for _, kind := range []string{api.ConditionAdvertised, api.ConditionPoolsValid, api.ConditionUPFReady, api.ConditionSMFReady, api.ConditionFurtherUPFsReady} {
+				slice.Status.Conditions = append(slice.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue})
+			}
+			s := &sliceScope{core: core, slice: slice, conditions: conditions{&slice.Status.Conditions, 1}}
+			r := &SliceReconciler{Client: objects.Build(), Recorder: record.NewFakeRecorder(9)}
+			if err := r.checkFurther(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.sum(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			found, ready := s.conditions.find(api.ConditionFurtherUPFsReady), s.conditions.find(api.ConditionReady)
+			if (found == nil) != (c.status == "") || found != nil && (found.Status != c.status || !strings.Contains(found.Message, c.says)) {
+				t.Errorf("it is %+v, want %s: %q", found, c.status, c.says)
+			}
+			if ready.Status != c.ready || c.ready == metav1.ConditionFalse && !strings.Contains(ready.Message, c.says) {
+				t.Errorf("Ready is %s: %s, want %s", ready.Status, ready.Message, c.ready)
+			}
+		})
+	}
+}

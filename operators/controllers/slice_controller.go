@@ -111,6 +111,7 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		r.checkAdvertised,
 		r.findUPF,
 		r.checkPools,
+		r.checkFurther,
 		r.findAllocations,
 		r.applySMF,
 		r.keepAllocations,
@@ -491,6 +492,33 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 	return nil
 }
 
+// checkFurther says how UPFInstances are that data networks name beside that of the selector.
+func (r *SliceReconciler) checkFurther(ctx context.Context, s *sliceScope) error {
+	names := specs.FurtherUPFs(s.slice)
+	if len(names) == 0 || s.core != nil && !s.core.OwnControlPlane() { // whose SMF knows none, as SMFReady says
+		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionFurtherUPFsReady)
+		return nil
+	}
+	var upfs api.UPFInstanceList
+	if err := r.List(ctx, &upfs, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	if problem := specs.FurtherUPFProblem(s.slice, upfs.Items); problem != nil {
+		s.conditions.no(api.ConditionFurtherUPFsReady, problem.Reason, problem.Message)
+		return nil
+	}
+	for i := range upfs.Items {
+		upf := &upfs.Items[i]
+		if !slices.Contains(names, upf.Name) || (conditions{&upf.Status.Conditions, upf.Generation}).is(api.ConditionReady) {
+			continue
+		}
+		s.conditions.no(api.ConditionFurtherUPFsReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s: %s; meanwhile %s", upf.Name, messageOf(upf), specs.WithoutUPF(s.slice, upf.Name)))
+		return nil
+	}
+	s.conditions.yes(api.ConditionFurtherUPFsReady, api.ReasonReady, "ready: "+strings.Join(names, ", "))
+	return nil
+}
+
 func poolsWords(pools []string) string {
 	if len(pools) == 0 {
 		return "the data networks are of Ethernet, which has no UE pools"
@@ -586,6 +614,9 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 	kinds := []string{api.ConditionAdvertised, api.ConditionPoolsValid, api.ConditionUPFReady, api.ConditionSMFReady}
 	if s.several() && !s.core.OwnControlPlane() {
 		kinds = append(kinds, api.ConditionUserPlaneFollowed)
+	}
+	if f := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionFurtherUPFsReady); f != nil && f.Reason == api.ReasonNotFound {
+		kinds = append(kinds, f.Type)
 	}
 	if a := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionAdvertised); a != nil && a.Reason == api.ReasonRestartRequired {
 		kinds = append(kinds[1:], kinds[0]) // a restart of the AMF is the last thing to ask for

@@ -89,7 +89,7 @@ func besideSlice(o client.Object, s *api.Slice) bool {
 // onUPF finds those that use the UPFInstance or may mean it.
 func onUPF(o client.Object, s *api.Slice) bool {
 	upf, ok := o.(*api.UPFInstance)
-	return ok && (specs.MayMean(s, upf) || specs.Uses(s, upf.Name))
+	return ok && (specs.MayMean(s, upf) || specs.Uses(s, upf.Name) || slices.Contains(specs.FurtherUPFs(s), upf.Name))
 }
 
 // upfMatters passes what Slices read of a UPFInstance, and leaves out how its units, links and places are from one

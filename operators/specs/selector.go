@@ -2,6 +2,8 @@ package specs
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -35,6 +37,78 @@ func Selects(slice *api.Slice, upf *api.UPFInstance, upfs []api.UPFInstance) boo
 // Uses reports whether a Slice's SMF has, or has had until it is released, its user plane on the UPFInstance.
 func Uses(slice *api.Slice, upf string) bool {
 	return (slice.Status.UPF != nil && slice.Status.UPF.Name == upf) || (slice.Status.PreviousUPF != nil && slice.Status.PreviousUPF.Name == upf)
+}
+
+// FurtherUPFs are the names of UPFInstances that data networks of a Slice name beside that of its selector, each once, in their order.
+func FurtherUPFs(slice *api.Slice) []string {
+	var names []string
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, dn := range slice.Spec.DataNetworks {
+		for _, u := range dn.UPFs {
+			add(u.Name)
+		}
+		for _, b := range dn.Breakouts {
+			add(b.UPFInstance)
+		}
+	}
+	return names
+}
+
+// FurtherUPFProblem says which of these there is not: the data network goes without.
+func FurtherUPFProblem(slice *api.Slice, upfs []api.UPFInstance) *Problem {
+	core := slice.Spec.CoreRef.NameOrDefault()
+	for _, name := range FurtherUPFs(slice) {
+		switch upf := upfNamed(upfs, name); {
+		case upf == nil:
+			return &Problem{api.ReasonNotFound, fmt.Sprintf("UPFInstance %s does not exist: create it, or name another in %s", name, namedIn(slice, name))}
+		case upf.Spec.CoreRef.NameOrDefault() != core:
+			return &Problem{api.ReasonNotFound, fmt.Sprintf("UPFInstance %s belongs to Core5G %s: name one of Core5G %s in %s", name, upf.Spec.CoreRef.NameOrDefault(), core, namedIn(slice, name))}
+		}
+	}
+	return nil
+}
+
+// namedIn is the field of a Slice that names a further UPFInstance.
+func namedIn(slice *api.Slice, upf string) string {
+	for _, dn := range slice.Spec.DataNetworks {
+		if slices.ContainsFunc(dn.UPFs, func(u api.DataNetworkUPF) bool { return u.Name == upf }) {
+			return fmt.Sprintf("upfs of DNN %s", dn.DNN)
+		}
+		if slices.ContainsFunc(dn.Breakouts, func(b api.Breakout) bool { return b.UPFInstance == upf }) {
+			return fmt.Sprintf("breakouts of DNN %s", dn.DNN)
+		}
+	}
+	return "dataNetworks"
+}
+
+// WithoutUPF says what becomes of a Slice while a further UPFInstance of its does not serve.
+func WithoutUPF(slice *api.Slice, upf string) string {
+	var refused, moved []string
+	for _, dn := range slice.Spec.DataNetworks {
+		for _, u := range dn.UPFs {
+			if u.Name != upf {
+				continue
+			}
+			for _, tac := range u.TACs {
+				if u.Fallback == api.UPFFallbackNone {
+					refused = append(refused, string(tac))
+				} else {
+					moved = append(moved, string(tac))
+				}
+			}
+		}
+	}
+	switch {
+	case len(refused) > 0:
+		return "new PDU sessions in tracking areas " + strings.Join(refused, ", ") + " are refused, where nothing else names these"
+	case len(moved) > 0:
+		return "new PDU sessions in tracking areas " + strings.Join(moved, ", ") + " go to others of the Slice"
+	}
+	return "the data networks go without it"
 }
 
 // SelectUPF returns which of the namespace's UPFInstances a Slice's selector means, or a sentence that says

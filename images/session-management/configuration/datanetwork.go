@@ -79,6 +79,8 @@ type DataNetwork struct {
 	Breakouts []Breakout
 	// Units that serve the data network.
 	Units []Serving
+	// OwnAreas are TACs where only units that name them serve, whether or not there are any now: gNBs there reach no others.
+	OwnAreas []uint32
 	// Networks are the network instances of N6 that it belongs to at units that have several, by Node ID (TS 29.244 5.4). At a unit that is not there it belongs to the
 	// one that all others share, unless Core was written.
 	Networks map[string]string
@@ -152,7 +154,7 @@ type Serving struct {
 	Pools []netip.Prefix
 	// Static is the unit's part of the networks that static addresses lie in: where routes to them lead.
 	Static []netip.Prefix
-	// TACs that the unit serves; none: all. A unit that names the UE's comes before one that names none.
+	// TACs that the unit serves; none: all but OwnAreas. A unit that names the UE's comes before one that names none.
 	TACs []uint32
 }
 

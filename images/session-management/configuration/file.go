@@ -66,6 +66,7 @@ type (
 		Flows        []fileFlow     `json:"flows"`
 		Breakouts    []fileBreakout `json:"breakouts"`
 		Units        []fileServing  `json:"units"`
+		OwnAreas     []string       `json:"ownAreas"`
 	}
 	fileRates struct {
 		Uplink   string `json:"uplink"`
@@ -239,6 +240,9 @@ func (d fileDataNetwork) dataNetwork() (out DataNetwork, err error) {
 		return out, err
 	}
 	if out.Breakouts, err = each(d.Breakouts, fileBreakout.breakout); err != nil {
+		return out, err
+	}
+	if out.OwnAreas, err = each(d.OwnAreas, ParseTAC); err != nil {
 		return out, err
 	}
 	out.Units, err = each(d.Units, fileServing.serving)

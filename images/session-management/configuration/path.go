@@ -37,14 +37,13 @@ func (s *Snapshot) PathOf(d *DataNetwork, rec *record.Session, live map[string]L
 			return out
 		}
 	}
-	anchor := d.At(rec.Unit.NodeID)
-	if anchor == nil || len(anchor.TACs) == 0 || slices.Contains(anchor.TACs, rec.AMF.TAC) {
+	if !d.Away(rec.Unit.NodeID, rec.AMF.TAC) {
 		return Path{}
 	}
 	var near []string
-	for _, u := range d.Units {
-		if len(u.TACs) == 0 || slices.Contains(u.TACs, rec.AMF.TAC) {
-			near = append(near, u.NodeID)
+	for i := range d.Units {
+		if d.serves(&d.Units[i], rec.AMF.TAC) {
+			near = append(near, d.Units[i].NodeID)
 		}
 	}
 	return Path{NodeID: s.between(near, had.NodeID, rec, live)}

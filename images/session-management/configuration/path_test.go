@@ -33,6 +33,9 @@ func paths(t *testing.T, change func(*DataNetwork, []Unit)) (*Snapshot, error) {
 // TS 23.501 5.6.4.2, 6.3.3.
 func TestPathOf(t *testing.T) {
 	nothing := func(*DataNetwork, []Unit) {}
+	own := func(d *DataNetwork, _ []Unit) { // west serves everywhere, but where east has the area to itself
+		d.Units[0].TACs, d.OwnAreas = nil, []uint32{2}
+	}
 	for name, c := range map[string]struct {
 		change func(*DataNetwork, []Unit)
 		tac    uint32
@@ -47,6 +50,10 @@ func TestPathOf(t *testing.T) {
 		"with framed routes, and none takes them":    {nothing, 2, "west", "", nil, Path{}, true},
 		"the anchor serves the area":                 {nothing, 1, "west", "", nil, Path{}, false},
 		"it does not: one that does":                 {nothing, 2, "west", "", nil, Path{NodeID: "east"}, false},
+		"the anchor serves any area":                 {own, 9, "west", "", nil, Path{}, false},
+		"any but one that is another's":              {own, 2, "west", "", nil, Path{NodeID: "east"}, false},
+		"the other is the anchor":                    {own, 2, "east", "", nil, Path{}, false},
+		"nobody is in service of those that may":     {own, 2, "west", "", map[string]Live{"east": {Away: true}}, Path{}, false},
 		"nobody does":                                {nothing, 9, "west", "east", nil, Path{}, false},
 		"a breakout":                                 {nothing, 3, "east", "", nil, Path{"edge-0", []string{"cache"}}, false},
 		"two breakouts":                              {nothing, 4, "west", "", nil, Path{"edge-0", []string{"cache", "site"}}, false},
@@ -96,6 +103,8 @@ func TestMove(t *testing.T) {
 		"each address is routed to its own unit": {func(d *DataNetwork, _ []Unit) { d.Units[1].TACs = nil }, ""},
 		"any address is routed to all":           {func(d *DataNetwork, _ []Unit) { d.Routed, d.Units[1].TACs = true, nil }, "east"},
 		"the other one does not serve the area":  {func(d *DataNetwork, _ []Unit) { d.Routed = true }, ""},
+		"one of any area":                        {func(d *DataNetwork, _ []Unit) { d.Routed, d.Units[1].TACs = true, nil }, "east"},
+		"but the area is the first one's":        {func(d *DataNetwork, _ []Unit) { d.Routed, d.Units[1].TACs, d.OwnAreas = true, nil, []uint32{1} }, ""},
 		"the other one is locked":                {func(d *DataNetwork, u []Unit) { d.Routed, d.Units[1].TACs, u[1].State = true, nil, Locked }, ""},
 	} {
 		s, err := paths(t, c.change)

@@ -63,16 +63,18 @@ const (
 	Full
 	// Overloaded: units that could have asked for less, and the lot has fallen on this session.
 	Overloaded
+	// NoneNear: none of those that have the tracking area to themselves is in service.
+	NoneNear
 )
 
 func (r Reason) String() string {
-	if r > Overloaded {
+	if r > NoneNear {
 		return fmt.Sprintf("Reason(%d)", uint8(r))
 	}
 	return [...]string{
 		"the data network has no UPF", "no UPF serves the tracking area", "no UPF has addresses of the session's type",
 		"no UPF has a route to the static address and the framed routes", "no UPF has said that it takes framed routes (FRRT)", "every UPF is draining, locked or away", "every UPF is full or has refused",
-		"every UPF with room is overloaded",
+		"every UPF with room is overloaded", "no UPF of the tracking area is in service, and no other may take its place",
 	}[r]
 }
 
@@ -91,7 +93,7 @@ func (u *Unavailable) Error() string {
 // the addresses, and that are in service with room left, the one with the fewest sessions of what it can hold, less what it
 // has said to be full; of equals the one that has said less, then the one whose Node ID comes first. One that is overloaded
 // counts as full where the lot falls on the session. Units that name the UE's tracking area come before those that name none, while one of
-// them can serve. An error is an *Unavailable: the last thing that every unit fell short of.
+// them can serve, and for good where they have it to themselves. An error is an *Unavailable: the last thing that every unit fell short of.
 func (s *Snapshot) Select(d *DataNetwork, want Want, live map[string]Live) (*Unit, error) {
 	best, reason := (*Unit)(nil), NoUnit
 	for _, near := range []bool{true, false} {
@@ -101,7 +103,7 @@ func (s *Snapshot) Select(d *DataNetwork, want Want, live map[string]Live) (*Uni
 			if unit == nil || near != slices.Contains(at.TACs, want.TAC) {
 				continue
 			}
-			if short, ok := at.fits(unit, want, live[unit.NodeID], len(d.Units) == 1); !ok {
+			if short, ok := d.fits(at, unit, want, live[unit.NodeID]); !ok {
 				reason = max(reason, short)
 				continue
 			}
@@ -113,17 +115,31 @@ func (s *Snapshot) Select(d *DataNetwork, want Want, live map[string]Live) (*Uni
 			return best, nil
 		}
 	}
+	if slices.Contains(d.OwnAreas, want.TAC) && (reason <= NoneInArea || reason == NotInService) {
+		reason = NoneNear
+	}
 	return nil, &Unavailable{Reason: reason, Slice: d.Slice, DNN: d.DNN}
 }
 
-// fits says what a unit falls short of; alone: it is the only one.
-func (u *Serving) fits(unit *Unit, want Want, live Live, alone bool) (Reason, bool) {
+// serves says whether sessions of a tracking area may be at a unit: where it names the area, or none, and no others have it to themselves.
+func (d *DataNetwork) serves(u *Serving, tac uint32) bool {
+	return slices.Contains(u.TACs, tac) || len(u.TACs) == 0 && !slices.Contains(d.OwnAreas, tac)
+}
+
+// Away says whether a session's anchor does not serve the tracking area where its UE is; a unit that the data network has no more serves any.
+func (d *DataNetwork) Away(anchor string, tac uint32) bool {
+	u := d.At(anchor)
+	return u != nil && !d.serves(u, tac)
+}
+
+// fits says what a unit falls short of.
+func (d *DataNetwork) fits(u *Serving, unit *Unit, want Want, live Live) (Reason, bool) {
 	switch {
-	case len(u.TACs) != 0 && !slices.Contains(u.TACs, want.TAC):
+	case !d.serves(u, want.TAC):
 		return NoneInArea, false
 	case !u.hasPools(want):
 		return NoPool, false
-	case !u.routes(want, alone):
+	case !u.routes(want, len(d.Units) == 1):
 		return NoRoute, false
 	case unit.State != InService || live.Away:
 		return NotInService, false

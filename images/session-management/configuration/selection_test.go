@@ -98,6 +98,35 @@ func TestSelect(t *testing.T) {
 			}
 		})
 	}
+	own := *dn // tracking area 2 is the second one's alone, and 4 is that of one which is not there
+	own.OwnAreas = []uint32{2, 4}
+	for name, c := range map[string]struct {
+		want Want
+		live map[string]Live
+		unit string
+		why  Reason
+	}{
+		"the one of the area":                       {want: Want{TAC: 2, Type: n1.IPv4}, unit: "10.0.0.2"},
+		"elsewhere as ever":                         {want: Want{TAC: 1, Type: n1.IPv4}, unit: "10.0.0.1"},
+		"an area that nobody has to itself":         {want: Want{TAC: 3, Type: n1.IPv4}, live: map[string]Live{"10.0.0.2": away}, unit: "10.0.0.1"},
+		"it is away":                                {want: Want{TAC: 2, Type: n1.IPv4}, live: map[string]Live{"10.0.0.2": away}, why: NoneNear},
+		"it is not there":                           {want: Want{TAC: 4, Type: n1.IPv4}, why: NoneNear},
+		"it has refused":                            {want: Want{TAC: 2, Type: n1.IPv4, Except: []string{"10.0.0.2"}}, why: Full},
+		"it has no addresses of the type":           {want: Want{TAC: 2, Type: n1.IPv6}, why: NoPool},
+		"it asks for less":                          {want: Want{TAC: 2, Type: n1.IPv4, Lot: 30}, live: map[string]Live{"10.0.0.2": {Reduction: 30}}, why: Overloaded},
+		"a static address that is routed elsewhere": {want: Want{TAC: 2, Type: n1.IPv4, IPv4: netip.MustParseAddr("10.47.0.9")}, why: NoRoute},
+	} {
+		t.Run("an area of its own: "+name, func(t *testing.T) {
+			u, err := s.Select(&own, c.want, c.live)
+			var why *Unavailable
+			switch {
+			case c.unit != "" && (err != nil || u.NodeID != c.unit):
+				t.Errorf("unit %v, error %v, want %s", u, err, c.unit)
+			case c.unit == "" && (!errors.As(err, &why) || why.Reason != c.why):
+				t.Errorf("unit %v, error %v, want %s", u, err, c.why)
+			}
+		})
+	}
 	empty := *dn
 	empty.Units = nil
 	var why *Unavailable
@@ -177,6 +206,7 @@ func world(r *rand.Rand) (*Snapshot, *DataNetwork, Want, map[string]Live) {
 	}
 	s, err := New([]Slice{{Name: "s", SST: 1, DataNetworks: []DataNetwork{{
 		DNN: "internet", Types: []n1.SessionType{n1.IPv4}, FiveQI: 9, ARP: ARP{Priority: 8}, AMBR: record.AMBR{Uplink: 1, Downlink: 1}, Units: serving,
+		OwnAreas: [][]uint32{nil, {1}, {0, 3}}[r.IntN(3)],
 	}}}}, units)
 	if err != nil {
 		panic(err)
@@ -217,7 +247,7 @@ func TestSelectAgainstANaiveOne(t *testing.T) {
 				routed = routed || p.Contains(want.IPv4)
 			}
 			names := slices.Contains(at.TACs, want.TAC)
-			ok := (names || len(at.TACs) == 0) && routed && u.State == InService && !live[u.NodeID].Away && !slices.Contains(want.Except, u.NodeID) &&
+			ok := (names || len(at.TACs) == 0 && !slices.Contains(dn.OwnAreas, want.TAC)) && routed && u.State == InService && !live[u.NodeID].Away && !slices.Contains(want.Except, u.NodeID) &&
 				(u.Capacity == 0 || live[u.NodeID].Sessions < u.Capacity) && (want.Lot == 0 || want.Lot > live[u.NodeID].Reduction) &&
 				(!HasIPv4(want.Type) || want.IPv4.IsValid() || has(false)) && (!HasIPv6(want.Type) || has(true))
 			if !ok {

@@ -244,6 +244,9 @@ func (s *Snapshot) Digest(slice string) uint64 {
 		for _, u := range d.Units {
 			b = fmt.Appendf(b, "%s %d\n", u.NodeID, u.TACs)
 		}
+		if len(d.OwnAreas) > 0 {
+			fmt.Fprintf(hash, "%v\n", d.OwnAreas)
+		}
 	}
 	hash := fnv.New64a()
 	_, _ = hash.Write(b) // a hash takes whatever it is given

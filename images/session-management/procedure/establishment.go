@@ -219,6 +219,11 @@ func takeSubscription(t *turn, e Event) {
 	if err != nil {
 		f := refused(http.StatusInternalServerError, "INSUFFICIENT_RESOURCES_SLICE_DNN", request, n1.CauseInsufficientResources)
 		f.Detail = err.Error()
+		if none != nil && none.Reason == configuration.NoneNear { // which is counted as that
+			t.reply(f)
+			t.gone(none.Reason.String())
+			return
+		}
 		t.refuseCreate(f)
 		return
 	}

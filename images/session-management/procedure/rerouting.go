@@ -205,8 +205,7 @@ func (t *turn) pathFailed(e PathFailed) {
 		if network == nil || !t.settled() {
 			return
 		}
-		anchor := network.At(s.Unit.NodeID)
-		if anchor == nil || len(anchor.TACs) == 0 || slices.Contains(anchor.TACs, s.AMF.TAC) { // it does without
+		if !network.Away(s.Unit.NodeID, s.AMF.TAC) { // it does without
 			t.take(configuration.Path{}, 0, byItself, nil)
 			t.s.Procedure.Cause = causePath
 		}

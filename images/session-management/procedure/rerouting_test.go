@@ -51,6 +51,13 @@ func areas(list []configuration.Slice) {
 	}
 }
 
+// own: the unit serves everywhere, but where the other one has tracking area 2 to itself.
+func own(list []configuration.Slice) {
+	areas(list)
+	d := &list[0].DataNetworks[0]
+	d.Units[0].TACs, d.OwnAreas = nil, []uint32{2}
+}
+
 // routed: another unit has routes to the addresses, too.
 func routed(list []configuration.Slice) {
 	areas(list)
@@ -240,5 +247,27 @@ func TestPathFailure(t *testing.T) {
 		}},
 		{name: "to another gNB", from: active, acts: []act{{name: "no way to another gNB", event: PathFailed{NodeID: unitID, Peer: otherGNB.IPv4}}}},
 		{name: "of an idle UE", from: idleUE, acts: []act{{name: "no way to the gNB", event: PathFailed{NodeID: unitID, Peer: gnb.IPv4}}}},
+	})
+}
+
+// Where gNBs reach one UPF alone, new sessions are nobody else's, and packets of what comes from elsewhere go by it.
+func TestAnAreaOfItsOwn(t *testing.T) {
+	asked := create(request(5, 0x91))
+	asked.AMF.TAC = 2
+	whole := []act{{name: "create", event: asked}, {name: "the subscription", event: Subscription{}}}
+	knows := func(live map[string]configuration.Live) func(*teller) State {
+		return func(tr *teller) State {
+			tr.live = live
+			return State{}
+		}
+	}
+	tell(t, "area", []story{
+		{name: "a session there", with: own, acts: whole},
+		{name: "and while its unit is away", with: own, from: knows(map[string]configuration.Live{otherID: {Away: true}}), acts: whole},
+		{name: "and while any other may serve it, too", with: func(list []configuration.Slice) {
+			own(list)
+			list[0].DataNetworks[0].OwnAreas = nil
+		}, from: knows(map[string]configuration.Live{otherID: {Away: true}}), acts: whole},
+		{name: "a UE comes there from elsewhere", with: own, from: active, acts: []act{comes, arrived, unitDone, heardWay}},
 	})
 }

@@ -127,6 +127,7 @@ var causes = map[string]string{
 	"the UE refused":                                        "ue_refused",
 	"no UPF takes framed routes":                            "no_framed_routes",
 	configuration.Overloaded.String():                       "upf_overload",
+	configuration.NoneNear.String():                         "upf_of_area_away",
 	"too many framed routes":                                "too_many_framed_routes",
 	"no answer of the UE":                                   "ue_no_answer",
 }

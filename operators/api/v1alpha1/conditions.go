@@ -27,6 +27,9 @@ const (
 	ConditionUPFReady   = "UPFReady"
 	ConditionSMFReady   = "SMFReady" // and of a Core5G whose SMF is core5g's own
 	ConditionPoolsValid = "PoolsValid"
+	// ConditionFurtherUPFsReady: every UPFInstance of upfs and breakouts is there and Ready, where there are such. One that is not Ready is no part of Ready:
+	// others serve, but where they may not.
+	ConditionFurtherUPFsReady = "FurtherUPFsReady"
 	// UserPlaneFollowed says that the SMF knows every unit of its UPFInstance, where there is more than one.
 	ConditionUserPlaneFollowed = "UserPlaneFollowed"
 

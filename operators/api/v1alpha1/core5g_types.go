@@ -256,7 +256,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.renewBefore) || duration(self.renewBefore) < (has(self.duration) ? duration(self.duration) : duration('2160h'))",message="tls.renewBefore must be shorter than tls.duration (2160h unless set)"
 type TLSSpec struct {
 	// mode of the SBI. When left out: what the core began with, as annotation core5g.dev/tls-began-with has it, which is Mutual, or Server where functions
-	// names an image of amf, smf, nrf, pcf or chf. A core that 0.2 has made has no annotation, and Disabled.
+	// names an image of amf, smf, nrf, pcf or chf, or what its spec has said first. A core that 0.2 has made without a mode has no annotation, and Disabled.
 	// +optional
 	Mode TLSMode `json:"mode,omitempty"`
 	// authority signs the certificates. When left out: what the core began with, as for mode, which is CertManager where the cluster had cert-manager, else

@@ -229,6 +229,8 @@ type Breakout struct {
 }
 
 // DataNetworkUPF is a further UPFInstance that serves a data network.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.fallback) || self.fallback != 'None' || has(self.tacs) && self.tacs.size() > 0",message="fallback None is for PDU sessions in tacs, and there are none: write the tracking areas whose gNBs reach no other UPF, or leave fallback out"
 type DataNetworkUPF struct {
 	// name of the UPFInstance.
 	// +kubebuilder:validation:MinLength=1
@@ -250,4 +252,19 @@ type DataNetworkUPF struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
 	TACs []TAC `json:"tacs,omitempty"`
+	// fallback for PDU sessions in its tacs while it cannot serve: Any has other UPFInstances of the data network that name no tacs serve them; None has
+	// new ones refused until one that names the tracking area serves again, because gNBs there reach no other. It is between gNB and anchor of a UE that
+	// comes from elsewhere, then. Any when left out.
+	// +optional
+	Fallback UPFFallback `json:"fallback,omitempty"`
 }
+
+// UPFFallback says who else serves the tracking areas of a UPFInstance.
+// +kubebuilder:validation:Enum=Any;None
+type UPFFallback string
+
+// Values of UPFFallback.
+const (
+	UPFFallbackAny  UPFFallback = "Any"
+	UPFFallbackNone UPFFallback = "None"
+)

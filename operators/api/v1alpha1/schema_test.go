@@ -300,6 +300,9 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"a breakout's TAC as a number":    {`dns: [1.1.1.1]`, `breakouts: [{name: a, prefixes: [192.0.2.0/24], upfInstance: edge, tacs: [1]}]`, `write a tac in quotes, for example "000001"`},
 				"a breakout's TAC of nowhere":     {`dns: [1.1.1.1]`, `breakouts: [{name: a, prefixes: [192.0.2.0/24], upfInstance: edge, tacs: ["fffffe"]}]`, `tac 000000 and FFFFFE are reserved`},
 				"a UPF's TAC of nowhere":          {`dns: [1.1.1.1]`, `upfs: [{name: edge, uePools: [10.46.0.0/16], tacs: ["000000"]}]`, `tac 000000 and FFFFFE are reserved`},
+				"no fallback, and for no TAC":     {`dns: [1.1.1.1]`, `upfs: [{name: edge, uePools: [10.46.0.0/16], fallback: None}]`, `fallback None is for PDU sessions in tacs, and there are none`},
+				"no fallback, and for none":       {`dns: [1.1.1.1]`, `upfs: [{name: edge, uePools: [10.46.0.0/16], tacs: [], fallback: None}]`, `fallback None is for PDU sessions in tacs, and there are none`},
+				"a fallback that is none":         {`dns: [1.1.1.1]`, `upfs: [{name: edge, uePools: [10.46.0.0/16], fallback: Never}]`, `supported values: "Any", "None"`},
 				"a further UPF without pools":     {`dns: [1.1.1.1]`, `upfs: [{name: edge, uePools: []}]`, `at least 1 items`},
 				"a network instance that is none": {`dns: [1.1.1.1]`, `networkInstance: a/b`, `"a/b" is no data network name`},
 				"a policy that is none":           {`dns: [1.1.1.1]`, `policy: Mine`, `supported values: "PCF", "Slice"`},
@@ -495,7 +498,7 @@ func TestSchemaTakesDataNetworks(t *testing.T) {
        filters: [{direction: Downlink, remote: 192.0.2.0/24, protocol: UDP, remotePorts: 5060-5061, localPorts: 80}, {protocol: 50}]}
     - {name: own, fiveQI: 200, precedence: 254, filters: [{}]}
     breakouts: [{name: edge, prefixes: [203.0.113.0/24], upfInstance: edge, tacs: ["000002"]}]
-    upfs: [{name: edge, uePools: [10.46.0.0/16], tacs: ["00000a"]}]`},
+    upfs: [{name: edge, uePools: [10.46.0.0/16], tacs: ["00000a"], fallback: None}, {name: other, uePools: [10.47.0.0/16], fallback: Any}]`},
 		"Ethernet": {"uePools: [10.45.0.0/16]\n    dns: [1.1.1.1]", `sessionTypes: [Ethernet]
     networkInstance: factory
     mtu: 1500

@@ -229,8 +229,8 @@ type UPFSelector struct {
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
 }
 
-// SliceStatus says what the slice is. Conditions: Ready, Advertised, PoolsValid, UPFReady, SMFReady; with
-// controlPlane Free5GC and several units UserPlaneFollowed; Released while it is being deleted.
+// SliceStatus says what the slice is. Conditions: Ready, Advertised, PoolsValid, UPFReady, SMFReady; FurtherUPFsReady where
+// upfs or breakouts name UPFInstances; with controlPlane Free5GC and several units UserPlaneFollowed; Released while it is being deleted.
 type SliceStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional

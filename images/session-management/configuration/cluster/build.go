@@ -80,6 +80,21 @@ func (b *builder) unread() (out configuration.Unread) {
 	return out
 }
 
+// Problem says why the SMF cannot use a Slice as it is beside UPFInstances, and what to write instead; nil: it can.
+func Problem(core *v1alpha1.Core5G, slice *v1alpha1.Slice, upfs []v1alpha1.UPFInstance) error {
+	_, refusals := Build(Objects{Core: core, Slices: []v1alpha1.Slice{*slice}, UPFInstances: upfs}, &Good{})
+	slices.SortStableFunc(refusals, func(x, y Refusal) int { return cmp.Compare(y.Kind, x.Kind) }) // a UPFInstance that cannot be used is missing for the Slice
+	for _, r := range refusals {
+		switch r.Kind {
+		case "UPFInstance":
+			return r
+		case "Slice":
+			return r.Err
+		}
+	}
+	return nil
+}
+
 type builder struct {
 	good     *Good
 	next     Good

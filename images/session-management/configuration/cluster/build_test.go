@@ -196,6 +196,14 @@ func TestBuildOfAUPFElsewhere(t *testing.T) {
 	if diff := cmp.Diff(configuration.Serving{NodeID: node, Pools: []netip.Prefix{prefix("10.61.0.0/16")}, TACs: []uint32{7}}, iot.Units[1], comparing); diff != "" {
 		t.Errorf("further unit of the second Slice (-want +got):\n%s", diff)
 	}
+	if len(iot.OwnAreas) != 0 {
+		t.Errorf("areas where no other unit serves: %v", iot.OwnAreas)
+	}
+	o.Slices[1].Spec.DataNetworks[0].UPFs[0].Fallback = v1alpha1.UPFFallbackNone
+	digest := s.Digest("iot")
+	if s, refusals = Build(o, &Good{}); len(refusals) != 0 || !slices.Equal(s.Named("iot", "internet").OwnAreas, []uint32{7}) || s.Digest("iot") == digest {
+		t.Errorf("refused %v, areas of its own %v, want 7, and sessions that hear of it", refusals, s.Named("iot", "internet").OwnAreas)
+	}
 	if !slices.Equal(iot.Breakouts[0].Units, []string{node}) {
 		t.Errorf("units of the breakout: %v", iot.Breakouts[0].Units)
 	}
@@ -343,6 +351,10 @@ func TestBuildRefuses(t *testing.T) {
 			"Slice new", `pool "nothing"`, false, "10.45.0.0/16", "10.46.0.0/16"},
 		"no UPF": {func(_ *testing.T, o *Objects) { o.Slices[0].Spec.UPFSelector = &v1alpha1.UPFSelector{Name: "nothing"} },
 			"Slice internet", "UPFInstance nothing does not exist", true, "10.45.0.0/16", "10.46.0.0/16"},
+		"a further UPF that there is not": {func(_ *testing.T, o *Objects) {
+			o.Slices[0].Spec.DataNetworks[0].UPFs = []v1alpha1.DataNetworkUPF{{Name: "nothing", UEPools: []v1alpha1.CIDR{"10.61.0.0/16"}}}
+			o.Slices[0].Spec.DataNetworks[0].Breakouts = []v1alpha1.Breakout{{Name: "near", Prefixes: []v1alpha1.CIDR{"192.0.2.0/24"}, UPFInstance: "nothing"}}
+		}, "", "", false, "10.45.0.0/16", "10.46.0.0/16"}, // the others serve
 		"a UPF that cannot be": {func(_ *testing.T, o *Objects) { o.UPFInstances[0].Spec.N3.Endpoints = "here" },
 			"UPFInstance upf", `spec.n3.endpoints "here"`, true, "10.45.0.0/16", "10.46.0.0/16"},
 		"a core that cannot be": {func(_ *testing.T, o *Objects) { o.Core.Spec.TACs[0] = "x" }, "Core5G core5g", `spec.tacs: tac "x"`, true, "10.45.0.0/16", "10.46.0.0/16"},
@@ -420,5 +432,29 @@ func BenchmarkBuild(b *testing.B) {
 	}
 	for b.Loop() {
 		Build(o, &Good{})
+	}
+}
+
+// What the operator says of a Slice is what the SMF says, which looks at it with no other Slice beside it.
+func TestProblem(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Objects)
+		want   string
+	}{
+		"none": {func(*Objects) {}, ""},
+		"the Slice's": {func(o *Objects) {
+			o.Slices[0].Spec.DataNetworks[0].Breakouts = []v1alpha1.Breakout{{Name: "a", UPFInstance: "upf"}, {Name: "b", UPFInstance: "edge"}}
+		}, `data network "internet": breakouts "a" and "b" hold in one tracking area, and lead to two UPFInstances: name one in both, or divide their tacs`},
+		"its UPFInstance's": {func(o *Objects) { o.UPFInstances[0].Spec.N3.Endpoints = "here" }, `UPFInstance upf: spec.n3.endpoints "here"`},
+		"the core's":        {func(o *Objects) { o.Core.Spec.TACs[0] = "x" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := objects(t)
+			c.change(&o)
+			err := Problem(o.Core, &o.Slices[0], o.UPFInstances)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
 	}
 }

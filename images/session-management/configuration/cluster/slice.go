@@ -89,13 +89,16 @@ func dataNetworkOf(o *v1alpha1.DataNetwork, upf *v1alpha1.UPFInstance, upfs []v1
 	out.Units, err = servingOf(upf, o.UEPools, o.StaticPools, nil)
 	r.note(err)
 	for _, further := range o.UPFs {
+		tacs := list(&r, "upfs.tacs", further.TACs, configuration.ParseTAC)
+		if further.Fallback == v1alpha1.UPFFallbackNone {
+			out.OwnAreas = append(out.OwnAreas, tacs...)
+		}
 		other := named(upfs, further.Name)
-		if other == nil {
-			r.note(fmt.Errorf("upfs: UPFInstance %s does not exist: create it, or name another", further.Name))
+		if other == nil { // condition FurtherUPFsReady of the Slice says so, and the others serve
 			continue
 		}
 		network(other)
-		serving, err := servingOf(other, further.UEPools, further.StaticPools, list(&r, "upfs.tacs", further.TACs, configuration.ParseTAC))
+		serving, err := servingOf(other, further.UEPools, further.StaticPools, tacs)
 		r.note(err)
 		out.Units = append(out.Units, serving...)
 	}
@@ -184,8 +187,7 @@ func breakoutOf(r *reading, o v1alpha1.Breakout, upfs []v1alpha1.UPFInstance) co
 		Prefixes: list(r, within, o.Prefixes, netip.ParsePrefix), TACs: list(r, within, o.TACs, configuration.ParseTAC),
 	}
 	upf := named(upfs, o.UPFInstance)
-	if upf == nil {
-		r.note(fmt.Errorf("%s: UPFInstance %s does not exist: create it, or name another", within, o.UPFInstance))
+	if upf == nil { // as of upfs
 		return b
 	}
 	for _, unit := range reached(upf) {
