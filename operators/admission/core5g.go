@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	accessmanagement "core5g.dev/core5g/images/access-management/configuration/cluster"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -39,6 +40,11 @@ func (r coreRules) judge(ctx context.Context, core *api.Core5G) (verdict, error)
 		}
 	}
 	v.refuse(specs.EmergencyProblem(core))
+	if core.OwnControlPlane() {
+		if err := accessmanagement.Problem(core); err != nil {
+			v.refusals = append(v.refusals, fmt.Sprintf("the AMF cannot use this: %v", err))
+		}
+	}
 	return v, nil
 }
 

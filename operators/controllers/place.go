@@ -340,6 +340,9 @@ func (s *upfScope) waitForBackoff(now time.Time) {
 	}
 }
 
+// makeRoom is what to do about a unit that no node has room for.
+const makeRoom = "make room on a node, or ask for less in spec.workers, hugepages or units; `kubectl core5g preflight` says what nodes have"
+
 // observePlaced says whether every unit has a place.
 func (s *upfScope) observePlaced() {
 	var unplaced []string
@@ -350,7 +353,7 @@ func (s *upfScope) observePlaced() {
 		}
 	}
 	if len(unplaced) > 0 {
-		s.conditions.no(api.ConditionPlaced, api.ReasonNoNUMAFit, fmt.Sprintf("%s (for %s)", why, strings.Join(unplaced, ", ")))
+		s.conditions.no(api.ConditionPlaced, api.ReasonNoNUMAFit, fmt.Sprintf("%s (for %s): %s", why, strings.Join(unplaced, ", "), makeRoom))
 		return
 	}
 	for _, u := range s.units {
@@ -372,7 +375,7 @@ func (s *upfScope) observePlaced() {
 			if u.pod != nil {
 				for _, c := range u.pod.Status.Conditions {
 					if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-						message = u.status.Name + ": " + c.Message
+						message = fmt.Sprintf("%s: %s: %s", u.status.Name, strings.TrimRight(c.Message, ". "), makeRoom)
 					}
 				}
 			}
