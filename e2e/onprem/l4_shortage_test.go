@@ -298,7 +298,7 @@ func TestRejectedPod(t *testing.T) {
 
 	// With the agents back the planner knows better than to ask the kubelet.
 	check(t, agentsBack(ctx))
-	conditionSays(t, ctx, api.ConditionPlaced, "False", api.ReasonNoNUMAFit, "hugepages")
+	conditionSays(t, ctx, api.ConditionPlaced, "False", api.ReasonNoNUMAFit, "hugepages needed")
 	check(t, gone(ctx))
 	unitsAreReady(t, ctx, 2)
 	alignedByTheKernel(t, ctx, upfInstance+"-1")
