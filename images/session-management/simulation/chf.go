@@ -24,6 +24,8 @@ type chf struct {
 	// By CP SEID, octets: what has passed, what the CHF has heard and granted; what may be missing, because a unit has lost it or an answer of
 	// its with it was lost; and what it may have heard twice, because it died with its memory of it.
 	passed, heard, granted, lost, twice map[uint64]uint64
+	// closing are sessions of whose end it was asked, by CP SEID.
+	closing map[uint64]bool
 	// carried are octets in answers that holders have got, and may die with.
 	carried map[uint64][]*carriage
 }
@@ -65,7 +67,7 @@ type charged struct {
 func newCHF(w *world, seed uint64) *chf {
 	f := &chf{
 		peer: newPeer(w, "CHF", seed, 4), resources: map[string]*charged{},
-		passed: map[uint64]uint64{}, heard: map[uint64]uint64{}, granted: map[uint64]uint64{}, lost: map[uint64]uint64{}, twice: map[uint64]uint64{}, carried: map[uint64][]*carriage{},
+		passed: map[uint64]uint64{}, heard: map[uint64]uint64{}, granted: map[uint64]uint64{}, lost: map[uint64]uint64{}, twice: map[uint64]uint64{}, carried: map[uint64][]*carriage{}, closing: map[uint64]bool{},
 	}
 	if f.peer == nil || w.real { // packets pass models of units alone
 		return nil
@@ -96,6 +98,9 @@ func (f *chf) mode() configuration.Charging {
 func octetsOf(u record.Units) uint64 { return u.Uplink + u.Downlink }
 
 func (f *chf) asked(e procedure.AskCharging, back func(procedure.Event)) {
+	if e.Session.Phase == record.Releasing {
+		f.closing[e.Session.CPSEID] = true
+	}
 	f.fate(func() procedure.Event { return f.answer(e) },
 		procedure.Charged{Outcome: procedure.Unknown}, procedure.Charged{Outcome: procedure.NotSent}, back)
 }
@@ -187,10 +192,16 @@ func (f *chf) calm() {
 	}
 }
 
-// kept: a record has that resource.
+// kept: a record has that resource. Where nothing but that is left of a session, the CHF was asked before its AMF heard that it has ended.
 func (f *chf) kept(s *record.Session) {
-	if f != nil && f.resources[s.Charging] != nil {
+	if f == nil {
+		return
+	}
+	if f.resources[s.Charging] != nil {
 		f.resources[s.Charging].kept = true
+	}
+	if s.Phase == record.Releasing && s.Usage != nil && s.Usage.Rests && s.Procedure == nil && s.Command == nil && !f.closing[s.CPSEID] {
+		f.w.Fail("session %s has ended, and nobody has told the CHF", s.Ref())
 	}
 }
 
@@ -434,14 +445,14 @@ func (w *world) hasRecord(cpSEID uint64) bool {
 	return false
 }
 
-// traffic passes the units, for UEs that have a tunnel.
+// traffic passes the units, for UEs that have a tunnel; every fourth session has none as long as it lasts, and ends all the same.
 func (w *world) traffic() {
 	if !w.faults {
 		return
 	}
 	w.After(200*time.Millisecond, w.traffic)
 	u := w.ues[w.chf.rand.IntN(len(w.ues))]
-	if u.teid == 0 {
+	if u.teid == 0 || w.fresh && record.ParseRef(u.ref)%4 == 0 {
 		return
 	}
 	for _, at := range w.units {

@@ -332,7 +332,7 @@ func (u *ue) moving(name string, there map[uint8]bool, what procedure.Update, an
 			answered(b)
 		case procedure.Failed:
 			u.w.Note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
-			if rec := u.w.records[record.Key(u.supi, sessionID)]; what.Handover == procedure.HandoverCompleted && b.Status == 403 && rec != nil && rec.Ref() == ref && rec.Downlink == u.arriving {
+			if rec := u.w.records[record.Key(u.supi, sessionID)]; what.Handover == procedure.HandoverCompleted && b.Status == 403 && rec != nil && rec.Ref() == ref && rec.Phase == record.Active && rec.Downlink == u.arriving {
 				u.w.Fail("%s: the SMF has the UE where it was handed over to, and knows of no handover", u.supi)
 			}
 			if u.ref == ref && b.Status != 404 {

@@ -78,7 +78,7 @@ var mutations = []mutation{
 	{"what an access network is told by the way is told once", "procedure/modification.go", "		t.tellAccessAgain(qfis)\n", "", 400, "the access network has", "it is rare: TestHandover of the procedures shows it"},
 	{"usage is acknowledged before it is committed", "procedure/connection.go", "	t.count(r.Usage)\n", "	t.count(r.Usage)\n	t.out.Lazy = len(r.Usage) > 0\n", 1000, "", ""},
 	{"a policy association is forgotten", "procedure/release.go", "	if t.s.Policy != \"\" {\n		t.next(endPolicy)", "	if false {\n		t.next(endPolicy)", 100, "no session has", ""},
-	{"a charging session is forgotten", "procedure/release.go", "	if t.uncharged() {\n		t.next(endCharging)", "	if t.unpaid() {\n		t.next(endCharging)", 200, "", ""},
+	{"a charging session is forgotten", "procedure/release.go", "	if t.uncharged() {\n		t.next(endCharging)", "	if t.unpaid() {\n		t.next(endCharging)", 200, "nobody has told the CHF", ""},
 	{"a usage report is counted twice", "procedure/charging.go", "!g.Of(m.URR, m.Sequence)", "g.Of(m.URR, m.Sequence) && false", 100, "", ""},
 	{"a usage report that was overtaken is not counted", "record/usage.go", "		return g.See(sequence)", "		return sequence >= g.Seen && g.See(sequence)", 400, "", ""},
 	{"the access network is not told of another way", "procedure/rerouting.go", "	stays := moved(s) && s.Branch != nil", "	stays := true", 200, "", ""},

@@ -292,7 +292,9 @@ func (n *shardN4) report(e pfcp.SessionReport) {
 			n.e.Silent(e.Token)
 			return
 		}
-		if b.Cause == ie.CauseSessionContextNotFound && u.ref == record.Ref(e.CPSEID) && !u.mayBeGone() && !u.ending[u.ref] {
+		rec := w.records[record.Key(u.supi, sessionID)]
+		ends := rec != nil && rec.CPSEID == e.CPSEID && rec.Phase == record.Releasing // the unit has it no more, and the UE is told so
+		if b.Cause == ie.CauseSessionContextNotFound && u.ref == record.Ref(e.CPSEID) && !u.mayBeGone() && !u.ending[u.ref] && !ends {
 			w.Fail("%s: the unit is told that there is no session %s", u.supi, u.ref)
 		}
 		_ = n.e.AnswerSessionReport(e.Token, pfcp.SessionReportAnswer{Cause: b.Cause, UPSEID: b.UPSEID}) // the endpoint may be closed

@@ -44,9 +44,9 @@ type world struct {
 	ues    []*ue
 	shards uint16
 
-	// faults: the world is unkind. forgetful: its store, too.
-	faults, forgetful bool
-	forgotten         time.Time // when the store has, last
+	// faults: the world is unkind. forgetful: its store, too. fresh: it is none of the failed ones, which stay as they were.
+	faults, forgetful, fresh bool
+	forgotten                time.Time // when the store has, last
 
 	records  map[string]*record.Session // as the store has them
 	numbered map[uint64]bool            // CP SEIDs that there were
@@ -68,19 +68,19 @@ type world struct {
 	waiting map[procedure.Token]waiting
 }
 
-func newWorld(seed uint64, ues int, dies bool) (*world, error) {
+func newWorld(seed uint64, ues int, fresh bool) (*world, error) {
 	w := &world{
-		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true, records: map[string]*record.Session{},
+		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true, fresh: fresh, records: map[string]*record.Session{},
 		numbered: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{}, met: map[[2]string]uint32{},
 	}
 	w.byTheWay = rand.New(rand.NewPCG(seed, 8))
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
 	w.real, w.twice = w.Chance(3), seed%4 == 3
-	if dies {
+	if w.fresh {
 		w.deaths = newDeaths(seed, w.forgetful)
 	}
 	w.newAreas(seed)
-	w.frames = w.areas == nil && bridging(seed) && (dies || !w.real) // failed worlds stay as they were
+	w.frames = w.areas == nil && bridging(seed) && (w.fresh || !w.real)
 	w.store = worlds.NewStore(w.Clock, w.written)
 	var err error
 	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
