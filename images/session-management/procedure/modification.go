@@ -421,7 +421,7 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 	if !waited {
 		return
 	}
-	if len(m.Flows)+len(m.Failed) > 0 && len(t.unasked(m)) > 0 { // this answers what was asked before
+	if len(t.unasked(m)) > 0 { // this answers what was asked before
 		w.Access = true
 		return
 	}
@@ -434,7 +434,8 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 	t.catchUp()
 }
 
-// unasked are flows that the access network is to have, and that nobody knows whether it was asked for; an answer that names one shows that it was.
+// unasked are flows that the access network is to have, and that nobody knows whether it was asked for; an answer that names one shows that it was. One
+// that names none of them counts for nothing until the AMF has taken the request (tellUntold).
 func (t *turn) unasked(m *n2.ModifyResponse) (qfis []byte) {
 	r := forAccess(t.s, t.s.Wanted)
 	if r == nil {

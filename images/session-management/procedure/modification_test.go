@@ -76,6 +76,7 @@ func TestModificationByTheNetwork(t *testing.T) {
 	unitAway := act{name: "the unit is not asked", event: Unit{Outcome: NotSent}}
 	unitBack := act{name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}
 	gnbHas := modified(t)
+	taken := func(qfis ...byte) act { return act{name: "the AMF has taken it", event: AccessTold{QFIs: qfis}} }
 	comes := update1("the AMF wants it up", Update{Connection: Activating})
 	arrives := act{name: "the gNB has a tunnel", event: newTeller(t).ready()}
 	noUE := update1("AN release", Update{Connection: Deactivated})
@@ -168,7 +169,7 @@ func TestModificationByTheNetwork(t *testing.T) {
 		{name: "the UE refuses a flow's end, and the gNB says late, while it is told of another, that it does not take it back: the UE is told again", from: active, acts: []act{
 			changedTo("the Slice", noFlows), commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
 			{name: "the Slice, 5 s later", event: SettingsChanged{}, first: func(list []configuration.Slice) { flows(list); gameForAll(list) }, later: behindTime}, unitDone, commanded,
-			modified(t, n2.FlowCause{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}), unitDone, gnbHas, done, unitDone, rested, commanded, done,
+			modified(t, n2.FlowCause{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}), unitDone, taken(2, 3), gnbHas, done, unitDone, rested, commanded, done,
 		}},
 		{name: "the UE refuses a flow, and the gNB says late, while it is told of another AMBR and flow, that it has taken it: it need not keep it", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), unitDone, commanded,
@@ -259,7 +260,11 @@ func TestModificationByTheNetwork(t *testing.T) {
 		}},
 		{name: "the gNB loses the tunnel meanwhile, and says late what it had set up before: it is told again", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, {name: "the unit hears an Error Indication", event: Report{From: 4, CPSEID: record.SEID(1, 1), Lost: []record.Tunnel{gnb}}}, unitDone,
-			arrives, unitDone, done, gnbHas, unitDone,
+			arrives, unitDone, taken(3), done, gnbHas, unitDone,
+		}},
+		{name: "likewise, and the AMF was not reached with it: what the gNB says then, and names no flow, is not to that", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, {name: "the unit hears an Error Indication", event: Report{From: 4, CPSEID: record.SEID(1, 1), Lost: []record.Tunnel{gnb}}}, unitDone,
+			arrives, unitDone, done, gnbHas, {name: "5 s later", event: Due{Name: dueUntold}, later: untoldTime}, taken(3), gnbHas, unitDone,
 		}},
 		{name: "AN release meanwhile, and the UE does not come: it hears when it does", from: active, acts: []act{
 			changedTo("the Slice", bigger), commanded, update1("AN release", Update{Connection: Deactivated}), unitDone, silent, silent, silent, silent, silent,
