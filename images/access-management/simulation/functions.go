@@ -27,10 +27,11 @@ func (w *world) ask(e procedure.Effect, back func(procedure.Event)) {
 	if x, is := e.(procedure.AskSession); is && (x.N2Type == "PDU_RES_SETUP_RSP" || x.Handover == "COMPLETED") && w.deaf && w.faults {
 		lost = lost || w.Chance(3)
 	}
+	sent := w.Now
 	w.Soon(50*time.Microsecond, late, func() {
 		outcome, answer := procedure.Unknown, procedure.Event(nil)
 		away := w.awayFor(e)
-		if !lost && !away {
+		if !lost && !away && !w.udm.overtaken(e, sent) {
 			outcome, answer = procedure.Done, w.served(e)
 		}
 		if away && w.Chance(2) {
@@ -189,8 +190,9 @@ type subscriber struct {
 	barred   bool
 	slices   []record.Slice
 	recorded bool
-	// elsewhere is where another AMF has it, as it has said.
+	// elsewhere is where another AMF has it, as it has said, and moved when that was.
 	elsewhere *stay
+	moved     time.Time
 	// since is when the registration began that it has heard of last.
 	since time.Time
 	// notified are the subscriptions to changes, of which some AMF has not heard.
@@ -214,6 +216,16 @@ func (f *udm) of(supi string) *subscriber {
 		return nil
 	}
 	return f.list[n]
+}
+
+// overtaken is a recording that was sent before another AMF said that it has the UE, and comes behind that: nothing becomes of it.
+func (f *udm) overtaken(e procedure.Effect, sent time.Time) bool {
+	x, is := e.(procedure.AskRecording)
+	if !is {
+		return false
+	}
+	s := f.of(x.SUPI)
+	return s != nil && s.elsewhere != nil && sent.Before(s.moved)
 }
 
 func (f *udm) record(e procedure.AskRecording) procedure.Event {

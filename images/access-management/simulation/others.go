@@ -212,7 +212,7 @@ func (o *others) says(s *stay, e procedure.LeftFor, left int) {
 // moved: another AMF has a UE, as the UDM has heard, and says (step 14d).
 func (f *udm) moved(s *stay, why procedure.Ending) {
 	sub := f.of(s.u.supi)
-	sub.elsewhere, sub.recorded = s, false
+	sub.elsewhere, sub.recorded, sub.moved = s, false, f.w.Now
 	f.w.Soon(time.Millisecond, 200*time.Millisecond, func() { f.tellMoved(s, why, 12) })
 }
 

@@ -68,6 +68,7 @@ var failed = []uint64{
 var crowded = []uint64{
 	77393, // a store that lost writes twice within a tenth of a second had AMF UE NGAP IDs given a second time
 	80719, // what a gNB never said of a connection that its UE had left was asked for again each time that the UE came from the store, without end
+	86013, // what a UDM was told of a UE before another AMF had it came behind that, and the UE was nowhere: the world's fault
 	80922, // a UE that a UDM did not know, when it was told of it again, had to leave: the world's fault
 	79140, // a UE that asked to be registered for more than emergency services had been, and was barred, before it heard so: the world's fault
 }
