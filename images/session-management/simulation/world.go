@@ -35,6 +35,7 @@ const (
 // world is everything.
 type world struct {
 	*worlds.Story
+	steps  int // so much has happened
 	log    *slog.Logger
 	store  *worlds.Store
 	sealer *sessionstore.Sealer
@@ -270,9 +271,7 @@ func (w *world) ueOf(supi string) *ue {
 func (w *world) Run() error {
 	defer w.close()
 	end := w.Now.Add(unkind)
-	for w.Wrong == nil && w.Step(end) {
-		continue
-	}
+	w.until(end)
 	w.faults, w.store.Unkind, w.store.Away = false, false, time.Time{}
 	w.Note("all is well from here on; units are upf-c: %v", w.real)
 	w.pcf.calm()
@@ -292,9 +291,7 @@ func (w *world) Run() error {
 		}
 	}
 	for end := w.Now.Add(kind); w.Wrong == nil; {
-		for soon := w.Now.Add(10 * time.Second); w.Wrong == nil && w.Step(soon); {
-			continue
-		}
+		w.until(w.Now.Add(10 * time.Second))
 		for _, u := range w.ues {
 			u.shows()
 		}
@@ -307,6 +304,18 @@ func (w *world) Run() error {
 		}
 	}
 	return w.Wrong
+}
+
+// mostSteps is thirty times what happens in a world of the usual sort.
+const mostSteps = 1_000_000
+
+// until that time. A world in which ever more happens goes wrong, too.
+func (w *world) until(end time.Time) {
+	for w.Wrong == nil && w.Step(end) {
+		if w.steps++; w.steps > mostSteps {
+			w.Fail("it finds no end")
+		}
+	}
 }
 
 // Told so far.
