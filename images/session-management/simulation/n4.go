@@ -191,7 +191,7 @@ func newN4(v *view) *shardN4 {
 			w.leaves(v)
 			w.fly(from, to, slices.Clone(b))
 		},
-		May: v.May, Handle: n.handle, Metrics: n4Metrics,
+		May: v.May, Handle: n.handle, Metrics: n4Metrics, Association: func(string) []*ie.IE { return n.stateOf(extension.State{}) },
 	})
 	if err != nil {
 		w.Fail("an endpoint: %v", err)
@@ -239,7 +239,6 @@ func (n *shardN4) handle(e pfcp.Event) {
 			case pfcp.Associated:
 				w.Note("%s: %s is associated, updated %v", h.lease.Shard, e.Unit, e.Updated)
 				delete(n.live, e.Unit)
-				n.say(e.Unit, uint32(e.Recovery), false)
 				h.runner.UnitMet(e.Unit, uint32(e.Recovery), e.Updated || e.Retained)
 			case pfcp.LoadChanged:
 				l := n.live[e.Unit]
@@ -258,20 +257,24 @@ func (n *shardN4) handle(e pfcp.Event) {
 	})
 }
 
-// say how far restoration is, and who else may have to restore.
-func (n *shardN4) say(unit string, stamp uint32, done bool) {
-	state := extension.State{Done: done, Recovery: stamp}
+// stateOf a restoration: who else may have to restore. A unit hears with each association that one may begin.
+func (n *shardN4) stateOf(state extension.State) []*ie.IE {
 	for shard := range n.view.pod.w.shards {
 		state.Nodes = append(state.Nodes, shardAddress(shard+1).Addr().String())
 	}
-	n.e.Update(unit, []*ie.IE{state.IE()}, func(_ wire.Elements, err error) {
+	return []*ie.IE{state.IE()}
+}
+
+// restored: nothing of the shard is missing in that life of the unit.
+func (n *shardN4) restored(unit string, stamp uint32) {
+	n.e.Update(unit, n.stateOf(extension.State{Done: true, Recovery: stamp}), func(_ wire.Elements, err error) {
 		if err == nil {
 			return
 		}
 		n.view.After(time.Second, func() {
 			for _, u := range n.e.Units() { // one that is met again is told anew
 				if u.NodeID == unit && u.State == pfcp.Ready && uint32(u.Recovery) == stamp {
-					n.say(unit, stamp, done)
+					n.restored(unit, stamp)
 				}
 			}
 		})

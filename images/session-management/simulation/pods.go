@@ -181,7 +181,7 @@ func (v *view) Restored(nodeID string, stamp uint32) {
 	w.leaves(v)
 	w.met[[2]string{v.held.lease.Shard, nodeID}] = stamp
 	if v.held.n4 != nil {
-		v.held.n4.say(nodeID, stamp, true)
+		v.held.n4.restored(nodeID, stamp)
 		return
 	}
 	w.Soon(50*time.Microsecond, 5*time.Millisecond, func() { w.unitNamed(nodeID).restored(shard, stamp) })

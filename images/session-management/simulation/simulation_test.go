@@ -85,6 +85,7 @@ var failed = []uint64{
 var fresh = []uint64{
 	371394, // an access network to which a UE went answered what the one before had been asked for, and counted as one that had taken a flow that it did not have
 	371788, // likewise
+	373341, // a unit that began anew gave what a session had to another, because it heard behind its association that there is something to restore: the world's fault
 }
 
 const subscribers = 4
