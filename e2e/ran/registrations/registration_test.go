@@ -76,11 +76,14 @@ func (s *story) comesAndGoes() {
 	if rec := s.kept(1); rec.N2 != nil {
 		t.Errorf("the AMF takes the UE for connected at %+v", rec.N2)
 	}
+	was := p.Status().GUTI
 	s.packet()
 	x := p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
 	if x.Counters.ServiceRequests != 1 || !x.Sessions[0].Up {
 		t.Errorf("the UE is %+v", x)
 	}
+	p.wait("another 5G-GUTI", func(x ue.Status) bool { return x.GUTI != was })
+	s.until("the AMF to know that the UE has it", func() bool { return s.kept(1).OldTMSI == 0 })
 	p.idle()
 	p.must(p.ServiceRequest(s.ctx))
 	p.must(p.Deregister(s.ctx, false))

@@ -100,16 +100,18 @@ func TestMain(m *testing.M) {
 
 // story is everything that takes part. Stories go on side by side, each with a network 127.x.<number>.0 of its own, where x is the process's.
 type story struct {
-	t         *testing.T
-	number    byte
-	ctx       context.Context
-	stores    stores
-	loss      gnb.LossMode
-	store     sessionstore.Store // as who looks on has it
-	sealer    *sessionstore.Sealer
-	upfu      *fakeupfu.UPFU
-	data      *httptest.Server // AUSF and UDM
-	smf       *httptest.Server
+	t      *testing.T
+	number byte
+	ctx    context.Context
+	stores stores
+	loss   gnb.LossMode
+	store  sessionstore.Store // as who looks on has it
+	sealer *sessionstore.Sealer
+	upfu   *fakeupfu.UPFU
+	data   *httptest.Server // AUSF and UDM
+	smf    *httptest.Server
+	// refuse answers a request in the place of the SMF, and says whether it has.
+	refuse    atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 	smfTracer *signalling.Tracer
 	upfc      *agent.Agent
 	client    *http.Transport
@@ -414,7 +416,12 @@ func (s *story) startSMF() {
 		s.t.Fatal(err)
 	}
 	pod.Configure(snapshot)
-	s.smf = httptest.NewServer(pod.Handler(id, s.log("smf"), prometheus.NewRegistry(), smfapi.Options{}))
+	handler := pod.Handler(id, s.log("smf"), prometheus.NewRegistry(), smfapi.Options{})
+	s.smf = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if refuse := s.refuse.Load(); refuse == nil || !(*refuse)(out, r) {
+			handler.ServeHTTP(out, r)
+		}
+	}))
 	s.t.Cleanup(s.smf.Close)
 	s.wg.Go(func() { pod.Run(s.ctx) })
 	s.until("the SMF, and its unit", func() bool { return pod.Ready() == nil && len(s.upfc.Status().Associations) > 0 })

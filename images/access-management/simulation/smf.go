@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -177,7 +178,7 @@ func (f *smf) watch() {
 	f.w.After(2*time.Second, f.watch)
 	for _, c := range f.contexts {
 		switch since := f.astray[c.ref]; {
-		case c.tunnel == nil || c.ending || c.amf != nil || f.carried(c) || !f.connected(c):
+		case c.tunnel == nil || c.ending || c.amf != nil || f.there(c) || !f.connected(c):
 			delete(f.astray, c.ref)
 		case since.IsZero():
 			f.astray[c.ref] = f.w.Now
@@ -241,6 +242,18 @@ func (f *smf) probe() {
 			}
 		})
 	}
+}
+
+// there says whether the tunnel of a session is one of a connection that there is.
+func (f *smf) there(c *smContext) bool {
+	for _, g := range f.w.gnbs {
+		for _, x := range g.conns {
+			if bytes.HasPrefix(c.tunnel, fmt.Appendf(nil, "%s/%d/", g.name(), x.ran)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // carried says whether an access network has the tunnel of a session.
