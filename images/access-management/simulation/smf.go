@@ -35,8 +35,9 @@ type smContext struct {
 	id        uint8
 	// tunnel of the access network; nil: the user plane is down. pending is that of a handover's target.
 	tunnel, pending []byte
-	// arrived is when the UE had last, by a handover.
+	// arrived is when the UE had last, by a handover; handed: nothing was said of the tunnel since one was prepared.
 	arrived time.Time
+	handed  bool
 	// ending: the UE was told that it ends. ups is how often the user plane came up.
 	ending bool
 	ups    int
@@ -97,6 +98,7 @@ func (f *smf) asked(e procedure.AskSession) procedure.Event {
 }
 
 func (f *smf) update(c *smContext, e procedure.AskSession, out *procedure.SessionAnswer) {
+	c.handed = e.Handover == "PREPARED" || c.handed && e.Handover != "" && e.Handover != "COMPLETED"
 	switch {
 	case e.End:
 		f.remove(c)
@@ -173,12 +175,12 @@ func (f *smf) data(c *smContext, left int) {
 }
 
 // watch, when all is well, that packets are not kept back whose access network has a tunnel that the SMF has not heard of, and that none go to an access network that
-// the UE has left: not all of these say so.
+// the UE has left by a handover: not all of these say so.
 func (f *smf) watch() {
 	f.w.After(2*time.Second, f.watch)
 	for _, c := range f.contexts {
 		switch since := f.astray[c.ref]; {
-		case c.tunnel == nil || c.ending || c.amf != nil || f.there(c) || !f.connected(c):
+		case c.tunnel == nil || c.ending || c.amf != nil || !c.handed || f.there(c) || !f.connected(c):
 			delete(f.astray, c.ref)
 		case since.IsZero():
 			f.astray[c.ref] = f.w.Now
