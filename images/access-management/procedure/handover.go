@@ -245,18 +245,20 @@ func forwards(transfer []byte) bool {
 	return len(transfer) > 0 && transfer[0]&(session|bearers|extensions) != 0
 }
 
-// toldArrived: step 10. Until an SMF has said so its packets go where the UE was: it is told again, by whoever has the UE then. One that refuses, or never
-// answers, knows nothing of the target's tunnel: the access network lets go of the UE, whose packets wait then, and go where it comes next.
+// toldArrived: step 10. Until an SMF has said so its packets wait, or go where the UE was: it is told again as long as the UE is there, by whoever has the UE then;
+// uplink packets need no SMF. One that refuses knows nothing of the target's tunnel: the access network lets go of the UE, whose packets wait then, and go
+// where it comes next.
 func (t *turn) toldArrived(s *record.Session, asked AskSession, e SessionAnswer) {
 	switch {
 	case s == nil || !s.Arriving:
 	case e.Outcome == Done:
 		s.Arriving = false
-	case e.Outcome == Refused || asked.attempts >= mostUnheard:
+	case e.Outcome == Refused:
 		s.Arriving = false
 		t.contextLost("an SMF does not know where the UE has arrived", ngapcause.RadioUnspecified)
 	default:
 		t.unprepared(s.ID)
+		asked.attempts = 0
 		t.notHeard(s, asked, e)
 	}
 }
