@@ -245,7 +245,7 @@ func (s *Snapshot) Digest(slice string) uint64 {
 			b = fmt.Appendf(b, "%s %d\n", u.NodeID, u.TACs)
 		}
 		if len(d.OwnAreas) > 0 {
-			fmt.Fprintf(hash, "%v\n", d.OwnAreas)
+			b = fmt.Appendf(b, "own %d\n", d.OwnAreas)
 		}
 	}
 	hash := fnv.New64a()
