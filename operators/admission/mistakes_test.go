@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -235,7 +236,12 @@ func TestEnvtestMistakes(t *testing.T) {
 	}
 	t.Run("a cluster without hugepages", func(t *testing.T) {
 		pod := &corev1.Pod{}
-		if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		if err := wait.PollUntilContextTimeout(t.Context(), 250*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+			// A change of annotations stands for the periodic look, which is half a minute away.
+			looked := fmt.Sprintf(`{"metadata":{"annotations":{"test/look":"%d"}}}`, time.Now().UnixNano())
+			if err := u.Patch(ctx, unit.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(looked))); err != nil {
+				return false, nil
+			}
 			return u.Get(ctx, client.ObjectKey{Namespace: "default", Name: "upf-0"}, pod) == nil, nil
 		}); err != nil {
 			t.Fatal("the unit has no pod")
