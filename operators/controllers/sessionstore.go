@@ -111,14 +111,15 @@ func (r *CoreReconciler) storeWasUsed(ctx context.Context, s *coreScope) (bool, 
 
 // applySessionStore makes the embedded store. It says why the store does not serve yet.
 func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (starting string, err error) {
-	password, err := r.storePassword(ctx, s)
+	services, err := r.storeServices(ctx, s)
 	if err != nil {
 		return "", err
 	}
-	members, err := r.storeMembers(ctx, s, password)
+	password, err := r.storePassword(ctx, s, services)
 	if err != nil {
 		return "", err
 	}
+	members := r.storeMembers(s, password, services)
 	for n := range members {
 		if problem, err := r.keepClaim(ctx, specs.SessionStoreClaim(s.core, n)); err != nil || problem != "" {
 			return problem, err
@@ -148,10 +149,10 @@ func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (s
 	return s.store.Message, nil
 }
 
-// storeMembers are the servers of the embedded store, whose Services there are.
-func (r *CoreReconciler) storeMembers(ctx context.Context, s *coreScope, password string) ([]specs.FunctionObjects, error) {
+// storeServices are those of a store of three, which are made first; none of one that is alone.
+func (r *CoreReconciler) storeServices(ctx context.Context, s *coreScope) ([]*corev1.Service, error) {
 	if specs.SessionStoreMembers(s.core) == 1 {
-		return []specs.FunctionObjects{specs.SessionStoreFunction(s.core, r.Platform, password)}, nil
+		return nil, nil
 	}
 	services := specs.SessionStoreServices(s.core)
 	for _, service := range services {
@@ -159,11 +160,19 @@ func (r *CoreReconciler) storeMembers(ctx context.Context, s *coreScope, passwor
 			return nil, err
 		}
 	}
+	return services, nil
+}
+
+// storeMembers are the servers of the embedded store.
+func (r *CoreReconciler) storeMembers(s *coreScope, password string, services []*corev1.Service) []specs.FunctionObjects {
+	if len(services) == 0 {
+		return []specs.FunctionObjects{specs.SessionStoreFunction(s.core, r.Platform, password)}
+	}
 	var out []specs.FunctionObjects
 	for n := range services {
 		out = append(out, specs.SessionStoreMember(s.core, r.Platform, password, n, services))
 	}
-	return out, nil
+	return out
 }
 
 // applyStoreMember makes or changes a member, and says why it does not serve. One that runs is not changed while another one does not: of three, two go on.
@@ -185,7 +194,7 @@ func (r *CoreReconciler) applyStoreMember(ctx context.Context, s *coreScope, m *
 }
 
 // storePassword is the one in the Secret, which is made where there is none.
-func (r *CoreReconciler) storePassword(ctx context.Context, s *coreScope) (string, error) {
+func (r *CoreReconciler) storePassword(ctx context.Context, s *coreScope, services []*corev1.Service) (string, error) {
 	secret := &corev1.Secret{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: specs.SessionStoreSecretName(s.core)}, secret)
 	if client.IgnoreNotFound(err) != nil {
@@ -197,7 +206,7 @@ func (r *CoreReconciler) storePassword(ctx context.Context, s *coreScope) (strin
 		_, _ = rand.Read(random) // never fails
 		password = base64.RawURLEncoding.EncodeToString(random)
 	}
-	return password, r.applier.apply(ctx, specs.SessionStoreSecret(s.core, password))
+	return password, r.applier.apply(ctx, specs.SessionStoreSecret(s.core, password, services...))
 }
 
 // keepClaim makes the claim, and lets it grow. A claim is never made smaller, nor moved to another class.

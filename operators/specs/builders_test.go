@@ -272,7 +272,7 @@ func TestBuildersGolden(t *testing.T) {
 			SessionStoreClaim(core, 0), SessionStoreSecret(core, "password"), SessionStoreKeys(core, []byte(strings.Repeat("k", 32))), SessionStorePolicy(core)),
 		"session-store-on-node.yaml": SessionStoreFunction(onNode, platform, "password").all(),
 		"session-store-of-three.yaml": append(append(storeOfThree(0), storeOfThree(2)...),
-			SessionStoreClaim(coreOfThree(), 2), SessionStoreSecret(coreOfThree(), "password"), SessionStorePolicy(coreOfThree())),
+			SessionStoreClaim(coreOfThree(), 2), SessionStoreSecret(coreOfThree(), "password", servicesAt("10.96.7.1", "10.96.7.2", "10.96.7.3")...), SessionStorePolicy(coreOfThree())),
 	} {
 		t.Run(file, func(t *testing.T) {
 			var got strings.Builder

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,15 +110,16 @@ func SessionStoreServices(core *api.Core5G) []*corev1.Service {
 	return out
 }
 
-// SessionStoreSecret says where the embedded store is, with that password.
-func SessionStoreSecret(core *api.Core5G, password string) *corev1.Secret {
+// SessionStoreSecret says where the embedded store is, with that password. services are those of a store of three, as the API server has them: its Sentinels are told
+// by their addresses, since the cluster's DNS may be on the node that is lost.
+func SessionStoreSecret(core *api.Core5G, password string, services ...*corev1.Service) *corev1.Secret {
 	secret := sessionStoreSecret(core, password)
-	if SessionStoreMembers(core) == 1 {
+	if len(services) == 0 {
 		return secret
 	}
 	var sentinels []string
-	for n := range SessionStoreMembers(core) {
-		sentinels = append(sentinels, fmt.Sprintf("%s.%s.svc:%d", SessionStoreMemberName(core.Name, n), core.Namespace, PortSentinel))
+	for _, s := range services {
+		sentinels = append(sentinels, net.JoinHostPort(s.Spec.ClusterIP, strconv.Itoa(PortSentinel)))
 	}
 	secret.Data[mounted.FileAddresses] = []byte(strings.Join(sentinels, "\n"))
 	secret.Data[mounted.FilePrimary] = []byte(storemember.Primary)
@@ -295,11 +298,8 @@ func (m storeMember) watched(p Platform, o *FunctionObjects) {
 		d.Spec.Selector.MatchLabels = d.Spec.Template.Labels
 	}
 	pod := &d.Spec.Template.Spec
-	if pod.Affinity == nil {
-		pod.Affinity = &corev1.Affinity{}
-	}
-	if pod.Affinity.PodAntiAffinity == nil {
-		pod.Affinity.PodAntiAffinity = apart(labels).PodAntiAffinity
+	if len(pod.TopologySpreadConstraints) == 0 {
+		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{spread(labels)}
 	}
 	server := &pod.Containers[0]
 	begin := p.waitContainer(m.core, nil)
@@ -316,6 +316,15 @@ func (m storeMember) watched(p Platform, o *FunctionObjects) {
 		VolumeMounts: server.VolumeMounts, ReadinessProbe: probe, SecurityContext: restricted(),
 		Resources: requests("10m", "16Mi", "64Mi"),
 	})
+}
+
+// spread has no node have two of three while another one has none. A preference would not do: the loss of a node with two is the loss of the store. Nodes that would not have
+// the pod, for a taint, do not count.
+func spread(labels map[string]string) corev1.TopologySpreadConstraint {
+	return corev1.TopologySpreadConstraint{
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: labels},
+		NodeTaintsPolicy: ptr.To(corev1.NodeInclusionPolicyHonor),
+	}
 }
 
 // config is redis.conf. Three quarters of the memory are for records: the rest is for what changes while the

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,12 +32,15 @@ func coreOfThree() *api.Core5G {
 
 // storeAt has the Services at these addresses.
 func storeAt(n int, addresses ...string) FunctionObjects {
-	core := coreOfThree()
-	services := SessionStoreServices(core)
+	return SessionStoreMember(coreOfThree(), platform, "password", n, servicesAt(addresses...))
+}
+
+func servicesAt(addresses ...string) []*corev1.Service {
+	services := SessionStoreServices(coreOfThree())
 	for i, address := range addresses {
 		services[i].Spec.ClusterIP = address
 	}
-	return SessionStoreMember(core, platform, "password", n, services)
+	return services
 }
 
 func storeOfThree(n int) []client.Object {
@@ -132,7 +136,7 @@ func (m *member) kill() {
 
 // Three members as the operator makes them, as processes: whichever has the primary dies with its node, and nothing that was acknowledged is lost; one that comes back follows,
 // also with an empty disk; and all of them go on after all of them were off.
-func TestAStoreOfThreeOutlivesAnyNode(t *testing.T) {
+func TestIntegrationAStoreOfThreeOutlivesAnyNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers and three Sentinels: not with -short")
 	}
@@ -146,13 +150,12 @@ func TestAStoreOfThreeOutlivesAnyNode(t *testing.T) {
 		m := &member{t: t, n: n, addresses: addresses, data: t.TempDir(), written: t.TempDir()}
 		t.Cleanup(m.kill)
 		members = append(members, m)
-		m.start()
+	}
+	for _, n := range []int{1, 2, 0} { // the first one waits for the others
+		members[n].start()
 	}
 	core := coreOfThree()
-	secret := SessionStoreSecret(core, "password").Data
-	for n, address := range addresses {
-		secret[mounted.FileAddresses] = []byte(strings.ReplaceAll(string(secret[mounted.FileAddresses]), fmt.Sprintf("%s.%s.svc:", SessionStoreMemberName(core.Name, n), core.Namespace), address+":"))
-	}
+	secret := SessionStoreSecret(core, "password", servicesAt(addresses...)...).Data
 	access, err := mounted.Parse(secret)
 	if err != nil {
 		t.Fatal(err)

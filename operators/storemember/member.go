@@ -2,6 +2,7 @@ package storemember
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
@@ -30,8 +31,11 @@ const (
 	SentinelFile = "sentinel.conf"
 
 	serverPort, sentinelPort = 6379, 26379
-	// askLimit is how long a Sentinel is waited for.
+	// askLimit is how long a Sentinel is waited for, and rounds are how often all are asked while none answers.
 	askLimit = 2 * time.Second
+	rounds   = 3
+	// dataDirectory is what a server has made that has begun once, and storeUser may look how much there is.
+	dataDirectory, storeUser = "appendonlydir", "core5g"
 	// directory has the files that are written, below the member's data.
 	directory = "sentinel"
 )
@@ -55,9 +59,12 @@ type Options struct {
 	// Member is the number of this one among Members, which are addresses.
 	Member  int
 	Members []string
-	// Ask the Sentinel of a member; nil: its port.
-	Ask func(ctx context.Context, address, password string) (Word, error)
-	Out io.Writer
+	// Ask the Sentinel of a member, and whether its server has nothing; nil: their ports.
+	Ask   func(ctx context.Context, address, password string) (Word, error)
+	Empty func(ctx context.Context, address, password string) (bool, error)
+	// Pause before what did not answer is asked again; 0 is a second.
+	Pause time.Duration
+	Out   io.Writer
 }
 
 // Parse the command line.
@@ -101,7 +108,10 @@ func Prepare(ctx context.Context, o Options) error {
 		return err
 	}
 	left := read(string(before))
-	word := o.decide(o.words(ctx, passwordIn(string(template))), left)
+	word, err := o.settle(ctx, passwordIn(string(template)), left)
+	if err != nil {
+		return err
+	}
 	_, _ = fmt.Fprintf(o.Out, "member %d of %v begins; the primary is %s, by epoch %d\n", o.Member, o.Members, word.Primary, word.Epoch)
 	if err := os.MkdirAll(filepath.Dir(SentinelConfig(o.Data)), 0o700); err != nil {
 		return err
@@ -114,6 +124,59 @@ func Prepare(ctx context.Context, o Options) error {
 		os.WriteFile(ServerConfig(o.Data), []byte(follows), 0o600),
 		os.WriteFile(SentinelConfig(o.Data), []byte(o.sentinel(string(template), word, left)), 0o600),
 	)
+}
+
+// settle who the primary is. A member without data does not begin as the primary before it has seen that the others have none either: they would follow it, and
+// have nothing any more. Those that have something choose another one while it waits.
+func (o *Options) settle(ctx context.Context, password string, left remains) (Word, error) {
+	_, err := os.Stat(filepath.Join(o.Data, dataDirectory))
+	hasData := err == nil
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Word{}, err
+	}
+	for round := 1; ; round++ {
+		said := o.words(ctx, password)
+		word := o.decide(said, left)
+		heard := slices.ContainsFunc(said, func(w Word) bool { return w.Primary != "" })
+		switch itself := word.Primary == o.Members[o.Member]; {
+		case itself && !hasData:
+			if o.allEmpty(ctx, password) {
+				return word, nil
+			}
+		case heard || round == rounds:
+			return word, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Word{}, fmt.Errorf("who the primary is: %w", ctx.Err())
+		case <-time.After(cmp.Or(o.Pause, time.Second)):
+		}
+	}
+}
+
+// allEmpty says whether all other servers answer, and have nothing.
+func (o *Options) allEmpty(ctx context.Context, password string) bool {
+	ask := o.Empty
+	if ask == nil {
+		ask = isEmpty
+	}
+	for n, address := range o.Members {
+		if n == o.Member {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, askLimit)
+		empty, err := ask(ctx, address, password)
+		cancel()
+		switch {
+		case err != nil:
+			_, _ = fmt.Fprintf(o.Out, "this member has no data, and waits for the server at %s, which may have some: %v\n", address, err)
+			return false
+		case !empty:
+			_, _ = fmt.Fprintf(o.Out, "this member has no data, and the server at %s has: another one has to be the primary\n", address)
+			return false
+		}
+	}
+	return true
 }
 
 // words of the other members' Sentinels, as far as they answer.
@@ -144,7 +207,7 @@ func (o *Options) words(ctx context.Context, password string) []Word {
 }
 
 // decide by the latest word about a member that there is. Those of others are later than one's own of the same epoch.
-func (o *Options) decide(said []Word, left state) Word {
+func (o *Options) decide(said []Word, left remains) Word {
 	best := Word{}
 	for _, w := range append(said, Word{left.primary, left.configEpoch}) {
 		if slices.Contains(o.Members, w.Primary) && (best.Primary == "" || w.Epoch > best.Epoch) {
@@ -157,13 +220,13 @@ func (o *Options) decide(said []Word, left state) Word {
 	return best
 }
 
-// state is what a Sentinel has left in its file.
-type state struct {
+// remains is what a Sentinel has left in its file.
+type remains struct {
 	primary                                string
 	configEpoch, leaderEpoch, currentEpoch uint64
 }
 
-func read(config string) (s state) {
+func read(config string) (s remains) {
 	for line := range strings.Lines(config) {
 		f := strings.Fields(line)
 		if len(f) < 3 || f[0] != "sentinel" {
@@ -185,7 +248,7 @@ func read(config string) (s state) {
 }
 
 // sentinel is the file that the Sentinel begins with.
-func (o *Options) sentinel(template string, word Word, left state) string {
+func (o *Options) sentinel(template string, word Word, left remains) string {
 	var out strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	say("dir %s", filepath.Dir(SentinelConfig(o.Data)))
@@ -234,4 +297,15 @@ func Ask(ctx context.Context, address, password string) (Word, error) {
 	}
 	epoch, err := strconv.ParseUint(said["config-epoch"], 10, 64)
 	return Word{said["ip"], epoch}, err
+}
+
+// isEmpty says whether the server at an address has nothing.
+func isEmpty(ctx context.Context, address, password string) (bool, error) {
+	c := redis.NewClient(&redis.Options{
+		Addr: net.JoinHostPort(address, strconv.Itoa(serverPort)), Username: storeUser, Password: password, MaxRetries: -1, DialTimeout: askLimit, ReadTimeout: askLimit,
+		ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
+	})
+	defer func() { _ = c.Close() }()
+	n, err := c.DBSize(ctx).Result()
+	return n == 0, err
 }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 const template = `port 26379
@@ -54,7 +57,8 @@ func TestWhoIsThePrimary(t *testing.T) {
 			}
 			var out bytes.Buffer
 			err := Prepare(t.Context(), Options{
-				Data: data, Configuration: configuration, Member: x.member, Members: members, Out: &out,
+				Data: data, Configuration: configuration, Member: x.member, Members: members, Out: &out, Pause: time.Microsecond,
+				Empty: func(context.Context, string, string) (bool, error) { return true, nil },
 				Ask: func(_ context.Context, address, password string) (Word, error) {
 					word, is := x.said[address]
 					if !is || password != "secret" || address == members[x.member] {
@@ -96,12 +100,79 @@ func TestWhoIsThePrimary(t *testing.T) {
 	}
 }
 
+// A member with an empty disk that would be the primary waits until it is seen that the others have nothing, or until there is another one.
+func TestAMemberWithoutDataIsFollowedByNobodyWhoHasSome(t *testing.T) {
+	const a, b, c = "10.96.0.1", "10.96.0.2", "10.96.0.3"
+	away := errors.New("i/o timeout")
+	for name, x := range map[string]struct {
+		hasData bool
+		// sentinels and servers say nothing for so many rounds; then the Sentinels say that, and the servers have data or not.
+		away  int
+		said  string
+		empty bool
+		want  string // "" to wait on
+		asked int    // rounds
+	}{
+		"all are new, and slow":                         {false, 5, a, true, a, 6},
+		"the others have data, and still hope for it":   {false, 2, a, false, "", 0},
+		"the others have data, and have chosen":         {false, 2, b, false, b, 3},
+		"it has data, and nobody answers":               {true, 99, "", false, a, rounds},
+		"it has data, and they still hope for it":       {true, 1, a, false, a, 2},
+		"nobody answers a member that has nothing ever": {false, 1 << 30, "", false, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, configuration := t.TempDir(), t.TempDir()
+			if err := os.WriteFile(filepath.Join(configuration, SentinelFile), []byte(template), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if x.hasData {
+				if err := os.Mkdir(filepath.Join(data, dataDirectory), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var asked atomic.Int64
+			round := func() int { return int(asked.Load()+1) / 2 } // two others are asked each time
+			err := Prepare(ctx, Options{
+				Data: data, Configuration: configuration, Members: []string{a, b, c}, Out: io.Discard, Pause: time.Microsecond,
+				Ask: func(context.Context, string, string) (Word, error) {
+					asked.Add(1)
+					if round() > 200 {
+						cancel()
+					}
+					if round() <= x.away {
+						return Word{}, away
+					}
+					return Word{x.said, 1}, nil
+				},
+				Empty: func(context.Context, string, string) (bool, error) {
+					if round() <= x.away {
+						return false, away
+					}
+					return x.empty, nil
+				},
+			})
+			if x.want == "" {
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("it begins: %v", err)
+				}
+				return
+			}
+			config, errRead := os.ReadFile(SentinelConfig(data))
+			if err != nil || errRead != nil || read(string(config)).primary != x.want || round() != x.asked {
+				t.Errorf("%v, %v: after %d rounds the primary is %s, want %s after %d", err, errRead, round(), read(string(config)).primary, x.want, x.asked)
+			}
+		})
+	}
+}
+
 // Epochs are never taken back: a Sentinel that has voted does not vote anew.
 func TestEpochsStay(t *testing.T) {
 	s := read(left("10.96.0.1", "sentinel config-epoch core5g 3\nsentinel leader-epoch core5g 6\nsentinel current-epoch 7\n"))
 	o := Options{Member: 0, Members: []string{"10.96.0.1", "10.96.0.2"}}
 	again := read(o.sentinel(template, Word{"10.96.0.1", 3}, s))
-	if again != s || s != (state{"10.96.0.1", 3, 6, 7}) {
+	if again != s || s != (remains{"10.96.0.1", 3, 6, 7}) {
 		t.Errorf("%+v becomes %+v", s, again)
 	}
 }
