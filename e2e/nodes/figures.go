@@ -14,8 +14,7 @@ const (
 	// longestGap without packets of a PDU session.
 	longestGap = 5 * time.Second
 	// longestRegistration of a UE that is switched on meanwhile, with its PDU session: the gNB has to find out that its association is gone, and may be led to
-	// the dead terminator again until Kubernetes takes note of the node, which it does after most of a minute; and where the NRF was on that node, a pod of the SMF that
-	// has never asked it for the UDM waits until there is another NRF, half a minute and a start later.
+	// the dead terminator again until the operator takes that out; a unit is taken over, the session store has another primary, and NRF and database are away.
 	longestRegistration = 2 * time.Minute
 )
 

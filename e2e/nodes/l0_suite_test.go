@@ -21,7 +21,7 @@ import (
 const (
 	upfInstance, unitName = "upf", "upf-0"
 	slice                 = "internet"
-	// firstNode has the API server, the session store's volume, the gNB and the data network, and does not die.
+	// firstNode has the API server, the gNB and the data network, and does not die.
 	firstNode = "core5g-node"
 	// lostNodeAfter of the UPFInstance.
 	lostNodeAfter = time.Minute
@@ -158,8 +158,9 @@ func stillServed(ctx context.Context, node string) ([]string, error) {
 	var out []string
 	for _, s := range list.Items {
 		for _, e := range s.Endpoints {
-			if e.NodeName == node && e.Conditions.Ready {
-				out = append(out, s.Metadata.Labels["kubernetes.io/service-name"])
+			// A member of the session store is waited for, and the others know that it is away.
+			if name := s.Metadata.Labels["kubernetes.io/service-name"]; e.NodeName == node && e.Conditions.Ready && !strings.HasPrefix(name, storeName) {
+				out = append(out, name)
 			}
 		}
 	}
@@ -169,17 +170,5 @@ func stillServed(ctx context.Context, node string) ([]string, error) {
 
 // says waits until a condition that is False says all these words.
 func says(ctx context.Context, object, condition string, words ...string) error {
-	return cluster.Eventually(ctx, patience, func() error {
-		var o cluster.Object
-		if err := k.JSON(ctx, &o, "get", object); err != nil {
-			return err
-		}
-		c, _ := o.Condition(condition)
-		for _, w := range words {
-			if c.Status != "False" || !strings.Contains(c.Message, w) {
-				return fmt.Errorf("%s: %s=%s says %q, want False and %q", object, condition, c.Status, c.Message, w)
-			}
-		}
-		return nil
-	})
+	return notes(ctx, object, condition, "False", words...)
 }

@@ -20,6 +20,7 @@ core:
   spec:
     n2: {transport: %s}
     controlPlane: Core5G
+    sessionStore: {replicas: 3}
     amf: {workers: 2, terminators: 2}
     sessionManagement: {replicas: 2}
     subscriberDataReplicas: 2
@@ -59,13 +60,13 @@ func TestL1ACoreOfThreeNodes(t *testing.T) {
 
 	t.Run("no two pods of a function are on one node", func(t *testing.T) {
 		for _, selector := range []string{
-			"component=amf", "component=amf-n2", "component=smf", "component=subscriber-data", "component=operator", "component=upf",
+			"component=amf", "component=amf-n2", "component=smf", "component=subscriber-data", "component=operator", "component=upf", "component=session-store",
 		} {
 			check(t, cluster.Eventually(ctx, patience, func() error { return apart(ctx, "app.kubernetes.io/"+selector) }))
 		}
 	})
 	t.Run("they have budgets", func(t *testing.T) {
-		for _, name := range []string{"core5g-amf", "core5g-amf-n2", "core5g-smf", "core5g-subscriber-data", upfInstance} {
+		for _, name := range []string{"core5g-amf", "core5g-amf-n2", "core5g-smf", "core5g-subscriber-data", "core5g-session-store", upfInstance} {
 			if _, err := k.Run(ctx, "get", "poddisruptionbudget", name); err != nil {
 				t.Error(err)
 			}
