@@ -243,3 +243,21 @@ func (u *ue) letGo(a procedure.AskTransfer) bool {
 	u.update("released", procedure.Update{N2: u.encoded(&n2.ReleaseResponse{}), N2Type: n2.InfoReleaseResponse}, func(procedure.Updated) {})
 	return true
 }
+
+// unitsSession is a name of an N4 session at a unit.
+type unitsSession struct {
+	nodeID string
+	cpSEID uint64
+}
+
+// dropped: what a session has left is forgotten when its unit was asked to delete it, has it again, or does not come back. Else it would stay there until all that the unit has is looked at.
+func (w *world) dropped(was, is *record.Session) {
+	if was == nil || was.CPSEID != is.CPSEID || was.Left == nil || was.Left.NodeID == "" || is.Left != nil && is.Left.NodeID == was.Left.NodeID {
+		return
+	}
+	node := was.Left.NodeID
+	if is.Unit.NodeID == node || is.Branch != nil && is.Branch.NodeID == node || w.config.UnitGone(node) || w.deleting[unitsSession{node, was.Left.CPSEID}] {
+		return
+	}
+	w.Fail("%s: session %x stays at %s, which the session %s has left", is.SUPI, was.Left.CPSEID, node, is.Ref())
+}

@@ -74,7 +74,7 @@ var mutations = []mutation{
 		"	t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})", 50, "", ""},
 	{"a restored session has new addresses", "procedure/restoration.go", "	ies, err := n4.Establishment(t.s, network.SettingsAt(t.s.Unit.NodeID))",
 		"	other := *t.s\n	other.Uplink = record.Tunnel{}\n	ies, err := n4.Establishment(&other, network.SettingsAt(t.s.Unit.NodeID))", 100, "", ""},
-	{"a branch that is left is not deleted", "procedure/rerouting.go", "	if t.s.Left.NodeID == \"\" {\n		t.s.Left = nil", "	if true {\n		t.s.Left = nil", 400, "", ""},
+	{"a branch that is left is not deleted", "procedure/rerouting.go", "	if t.s.Left.NodeID == \"\" {\n		t.s.Left = nil", "	if true {\n		t.s.Left = nil", 400, "has left", ""},
 	{"what an access network is told by the way is told once", "procedure/modification.go", "		t.tellAccessAgain(qfis)\n", "", 400, "the access network has", "it is rare: TestHandover of the procedures shows it"},
 	{"usage is acknowledged before it is committed", "procedure/connection.go", "	t.count(r.Usage)\n", "	t.count(r.Usage)\n	t.out.Lazy = len(r.Usage) > 0\n", 1000, "", ""},
 	{"a policy association is forgotten", "procedure/release.go", "	if t.s.Policy != \"\" {\n		t.next(endPolicy)", "	if false {\n		t.next(endPolicy)", 100, "no session has", ""},

@@ -53,6 +53,7 @@ func (w *world) written(key string) {
 		w.pcf.kept(is)
 		w.chf.kept(is)
 		w.leftBehind(was, is)
+		w.dropped(was, is)
 	}
 	switch {
 	case was != nil && (is == nil || is.CPSEID != was.CPSEID):

@@ -57,13 +57,14 @@ type world struct {
 	real     bool
 	twice    bool // there is a second data network
 	met      map[[2]string]uint32
-	areas    *areas     // areas.go
-	overload overload   // overload.go
-	frames   bool       // the second data network is of Ethernet
-	byTheWay *rand.Rand // whether the AMF is reached with what access networks are told by the way; of its own: other worlds go on as they did
-	deaths   deaths     // deaths.go
-	pcf      *pcf       // nil: the Slice's rules hold
-	chf      *chf       // nil: nothing is charged
+	deleting map[unitsSession]bool // sessions that units were asked to delete
+	areas    *areas                // areas.go
+	overload overload              // overload.go
+	frames   bool                  // the second data network is of Ethernet
+	byTheWay *rand.Rand            // whether the AMF is reached with what access networks are told by the way; of its own: other worlds go on as they did
+	deaths   deaths                // deaths.go
+	pcf      *pcf                  // nil: the Slice's rules hold
+	chf      *chf                  // nil: nothing is charged
 
 	tokens  procedure.Token
 	waiting map[procedure.Token]waiting
@@ -73,6 +74,7 @@ func newWorld(seed uint64, ues int, fresh bool) (*world, error) {
 	w := &world{
 		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true, fresh: fresh, records: map[string]*record.Session{},
 		numbered: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{}, met: map[[2]string]uint32{},
+		deleting: map[unitsSession]bool{},
 	}
 	w.byTheWay = rand.New(rand.NewPCG(seed, 8))
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
