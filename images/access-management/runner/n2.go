@@ -115,7 +115,7 @@ func (r *Runner) initial(at record.Attachment, m *n2.InitialUEMessage, d *link.D
 		return
 	}
 	if again {
-		r.deliverTemporary(tmsi, queued{op: func(error) {
+		r.deliverTemporary(tmsi, queued{op: func(*ue, error) {
 			if r.attachedAt(at) {
 				r.counts.Repetitions++
 				done()

@@ -314,7 +314,7 @@ func (r *Runner) found(i sessionstore.Index, found sessionstore.Record, err erro
 // unknown: there is no such UE. A first message makes one.
 func (r *Runner) unknown(q queued) {
 	if q.op != nil {
-		q.op(sessionstore.ErrNotFound)
+		q.op(nil, sessionstore.ErrNotFound)
 		return
 	}
 	if _, first := q.Event.(procedure.Initial); first {
@@ -328,7 +328,7 @@ func (r *Runner) unknown(q queued) {
 // decline an event whose UE nobody can look at now: nothing is said that is not known.
 func (r *Runner) decline(q queued, why error) {
 	if q.op != nil {
-		q.op(why)
+		q.op(nil, why)
 		return
 	}
 	r.counts.Declined++

@@ -53,8 +53,8 @@ func (r *Runner) askNamed(u *ue, life int, e procedure.AskNamed, attempt int) {
 	again := func() {
 		r.w.After(askPause, func() { r.askNamed(u, life, e, attempt+1) })
 	}
-	v := r.ue(key)
-	v.queue = append(v.queue, queued{op: func(err error) {
+	asked := r.ue(key)
+	asked.queue = append(asked.queue, queued{op: func(v *ue, err error) {
 		var other *otherShardError
 		switch {
 		case r.stopped || u.dead || u.life != life:
@@ -63,7 +63,7 @@ func (r *Runner) askNamed(u *ue, life int, e procedure.AskNamed, attempt int) {
 		case err == nil:
 			r.assume(u, v, e)
 		case errors.As(err, &other):
-			r.w.GiveUp(other.shard, v.key, func(capability []byte, err error) {
+			r.w.GiveUp(other.shard, key, func(capability []byte, err error) {
 				if err != nil || r.stopped {
 					again()
 					return
@@ -74,7 +74,7 @@ func (r *Runner) askNamed(u *ue, life int, e procedure.AskNamed, attempt int) {
 			again()
 		}
 	}})
-	r.pump(v)
+	r.pump(asked)
 }
 
 // superseded: the UE has begun anew, and nobody waits for the answer any more.
@@ -168,7 +168,7 @@ func (r *Runner) elsewhere(u *ue, err *otherShardError) {
 	for _, q := range queue {
 		switch q.Event.(type) {
 		case nil:
-			q.op(err)
+			q.op(nil, err)
 		case procedure.Initial, procedure.FromAccess:
 			r.unknown(q)
 		case procedure.Due, procedure.Resumed, procedure.AccessLost, procedure.Appeared, procedure.NotSent:
@@ -249,8 +249,8 @@ func (r *Runner) GiveUp(key string, done func(capability []byte, err error)) {
 	if r.stopped {
 		return
 	}
-	u := r.ue(key)
-	u.queue = append(u.queue, queued{op: func(err error) {
+	asked := r.ue(key)
+	asked.queue = append(asked.queue, queued{op: func(u *ue, err error) {
 		var other *otherShardError
 		switch {
 		case errors.As(err, &other):
@@ -263,7 +263,7 @@ func (r *Runner) GiveUp(key string, done func(capability []byte, err error)) {
 			r.give(u, done)
 		}
 	}})
-	r.pump(u)
+	r.pump(asked)
 }
 
 func (r *Runner) give(u *ue, done func(capability []byte, err error)) {

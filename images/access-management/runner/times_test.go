@@ -168,6 +168,34 @@ func TestAGiftThatNobodyTakes(t *testing.T) {
 	}
 }
 
+// Each of several that ask for a UE at once is answered once: who waits behind the first looks at what the store has then.
+func TestSeveralAskForAUE(t *testing.T) {
+	n, h := registered(t)
+	answers := map[int]int{}
+	h.do(func() {
+		for i := range 3 {
+			h.runner.GiveUp(record.Key(supi), func(_ []byte, err error) {
+				if err != nil {
+					t.Errorf("%d hears: %v", i, err)
+				}
+				if answers[i]++; answers[i] > 1 {
+					t.Fatalf("%d is answered again", i)
+				}
+			})
+		}
+	})
+	n.settle()
+	if len(answers) != 3 {
+		t.Errorf("answers are %v", answers)
+	}
+	n.hold(2)
+	n.phone.register()
+	n.settle()
+	if rec := n.kept(); rec.Shard != 2 {
+		t.Errorf("the UE is shard %d's", rec.Shard)
+	}
+}
+
 // What is asked of a UE that was given up is told to come again until somebody has taken the UE, and is passed on to who has.
 func TestRequestsOfAGift(t *testing.T) {
 	n, h := registered(t)

@@ -65,8 +65,9 @@ type queued struct {
 	octets []byte
 	// answer: the runner has asked for it.
 	answer bool
-	// op is done in the event's place, when nothing is being written; or it hears why the UE cannot be looked at.
-	op func(error)
+	// op is done in the event's place, when nothing is being written; or it hears why the UE cannot be looked at. u is the one in whose queue it is by then: that of
+	// before may have been forgotten.
+	op func(u *ue, err error)
 }
 
 func (q *queued) isLost(why error) {
@@ -401,7 +402,7 @@ func (r *Runner) pump(u *ue) {
 		q := u.queue[0]
 		u.queue = u.queue[1:]
 		if q.op != nil {
-			q.op(nil)
+			q.op(u, nil)
 			continue
 		}
 		if from := procedure.From(q.Event); from != 0 && !r.w.Waiting(from) {
