@@ -167,7 +167,8 @@ enum upf_record_type {
 	UPF_REC_EV_ECHO = 35,      // struct upf_echo: the peer answered the Echo Request
 	UPF_REC_EV_TRACE = 36,     // struct upf_ev_trace + the packet's first octets
 	UPF_REC_EV_MAC = 37, // struct upf_ev_mac: a station of an Ethernet PDU session came or went
-	UPF_REC_EV_FLOW = 38, // struct upf_ev_flow: traffic of an application by domain began or ended
+	UPF_REC_EV_FLOW =
+		38, // struct upf_ev_flow: traffic of an application by domain began or ended
 };
 
 struct upf_record {
@@ -570,14 +571,16 @@ struct upf_ev_mac {
 static_assert(sizeof(struct upf_ev_mac) == 24, "upf_ev_mac");
 
 // What packet/detection.h has found: a flow of a UE, or all between it and an address that it has asked for.
-#define UPF_FLOW_GONE 1u    // it has ended; else there was its first packet
+#define UPF_FLOW_GONE 1u // it has ended; else there was its first packet
 #define UPF_FLOW_IPV6 2u
-#define UPF_FLOW_ADDRESS 4u // all between `local` and `remote`, where `local` is all zero of any address of the UE's
+#define UPF_FLOW_ADDRESS \
+	4u // all between `local` and `remote`, where `local` is all zero of any address of the UE's
 struct upf_ev_flow {
 	struct upf_record rec;
 	uint64_t application;
 	uint32_t session;
-	uint32_t instance; // the same at its end as at its begin, and no other's of the session meanwhile
+	uint32_t
+		instance; // the same at its end as at its begin, and no other's of the session meanwhile
 	upf_addr remote, local;
 	uint16_t remote_port, local_port;
 	uint8_t proto;

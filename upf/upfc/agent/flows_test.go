@@ -71,7 +71,9 @@ func TestFlowsOfApplicationsAreReported(t *testing.T) {
 				got = append(got, toldOf(t, u))
 			}
 		}
-		slices.SortFunc(got, func(a, b told) int { return slices.Compare([]string{a.Instance, a.Trigger}, []string{b.Instance, b.Trigger}) })
+		slices.SortFunc(got, func(a, b told) int {
+			return slices.Compare([]string{a.Instance, a.Trigger}, []string{b.Instance, b.Trigger})
+		})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("reported (-want +got):\n%s", diff)
 		}

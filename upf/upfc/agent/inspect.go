@@ -72,15 +72,15 @@ type SessionInfo struct {
 	NetworkInstance string `json:"networkInstance,omitempty"`
 	NAT44           *NAT44 `json:"nat44,omitempty"`
 	// Ethernet is true of an Ethernet PDU session, and MACs are the addresses that were heard behind it.
-	Ethernet bool      `json:"ethernet,omitempty"`
-	MACs     []string  `json:"macAddresses,omitempty"`
+	Ethernet bool     `json:"ethernet,omitempty"`
+	MACs     []string `json:"macAddresses,omitempty"`
 	// Flows are those of applications by domain name that the CP function was told have begun.
-	Flows    []string  `json:"applicationFlows,omitempty"`
-	Index    uint32    `json:"index"`
-	PDRs     int       `json:"pdrs"`
-	UL       uint64    `json:"uplinkOctets"` // of the URR that counts most
-	DL       uint64    `json:"downlinkOctets"`
-	Created  time.Time `json:"created"`
+	Flows   []string  `json:"applicationFlows,omitempty"`
+	Index   uint32    `json:"index"`
+	PDRs    int       `json:"pdrs"`
+	UL      uint64    `json:"uplinkOctets"` // of the URR that counts most
+	DL      uint64    `json:"downlinkOctets"`
+	Created time.Time `json:"created"`
 }
 
 // NAT44 is a session's block of ports of a public address.

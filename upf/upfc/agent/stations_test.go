@@ -159,10 +159,10 @@ func TestStationsGoToTheNextUPFU(t *testing.T) {
 		if err := l.upfu.StationIs(gone); err != nil {
 			t.Fatal(err)
 		}
-		s.Report()
-		if list := l.agent.Sessions(); len(list) != 1 || !slices.Equal(list[0].MACs, []string{"02:00:00:00:00:01"}) {
-			t.Errorf("the session is shown as %+v", list)
-		}
+		l.await("it is gone", func() bool {
+			list := l.agent.Sessions()
+			return len(list) == 1 && slices.Equal(list[0].MACs, []string{"02:00:00:00:00:01"})
+		})
 	})
 	t.Run("a standby's", func(t *testing.T) {
 		p := newPair(t, networks...)

@@ -38,8 +38,8 @@ type Session struct {
 	CSIDs    []rules.CSID           // FQ-CSIDs, by which Session Set Deletion finds it
 	Last     Done
 	Made     Made
-	NAT      nat.Block       // of NAT44, where the network instance has it
-	Stations []rules.Station // MAC addresses behind it, of an Ethernet PDU session
+	NAT      nat.Block            // of NAT44, where the network instance has it
+	Stations []rules.Station      // MAC addresses behind it, of an Ethernet PDU session
 	Flows    []rules.DetectedFlow // of applications, that the CP function was told have begun
 }
 

@@ -74,7 +74,7 @@ func report(c *coder, r *usage.Report) {
 	signed(c, &r.Start)
 	signed(c, &r.End)
 	stations := len(r.Detected)+len(r.Removed) > 0 // version 8
-	flow := r.Flow != nil // version 9
+	flow := r.Flow != nil                          // version 9
 	c.flags(&r.Volume, &r.Packets, &r.Duration, &r.HasQuery, &stations, &flow)
 	counts(c, &r.Counts)
 	number(c, &r.Seconds)

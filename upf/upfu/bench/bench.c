@@ -27,7 +27,7 @@ static unsigned cases_n;
 static struct samples *samples[TRAFFIC_CASES_MAX];
 static const char *refused[POPULATIONS]; // why upf-u does not take their rules
 static bool lost[TRAFFIC_CASES_MAX];
-static unsigned cpus; // that we may use
+static unsigned cpus;                       // that we may use
 static struct rig *rig_of[POPULATION_UPFS]; // NULL: it has no sessions
 
 // ---- report --------------------------------------------------------------------------------------

@@ -49,7 +49,8 @@ first_of(enum population population)
 #define NAT_BLOCKS ((UINT32_C(0x10000) - UPF_NAT_FIRST_PORT) / NAT_PORTS) // of an address
 #define NAT_PUBLIC RIG_IP(100, 64, 0, 0)
 #define NAT_PUBLIC_LEN 16u
-#define NAT_LOCAL_PORT 40000u // a multiple of NAT_PORTS: so the n-th flow has the n-th port of the block
+#define NAT_LOCAL_PORT \
+	40000u // a multiple of NAT_PORTS: so the n-th flow has the n-th port of the block
 static_assert(NAT_LOCAL_PORT % NAT_PORTS == 0, "the lowest bits of a port stay");
 
 void
@@ -93,7 +94,7 @@ population_memory(void)
 
 	for (unsigned i = 0; i < POPULATIONS; i++)
 		sum += (uint64_t)octets[i] * size_of[i];
-	return 96 + (size_of[POPULATION_NAT44] != 0 ? 32 : 0) + (unsigned)(sum >> 20);
+	return 96 + (size_of[POPULATION_NAT44] != 0 ? 96 : 0) + (unsigned)(sum >> 20);
 }
 
 // ---- rules ---------------------------------------------------------------------------------------

@@ -335,9 +335,10 @@ plan_station(struct plan *plan, const struct upf_ev_mac *station)
 	struct rte_ether_addr addr;
 
 	memcpy(&addr, station->mac, sizeof(addr));
-	if (station->session >= plan->base->sessions->max || !rte_is_valid_assigned_ether_addr(&addr) ||
-		(station->flags & ~(UPF_MAC_C_TAG | UPF_MAC_S_TAG)) != 0 || station->c_vid > VLAN_ID ||
-		station->s_vid > VLAN_ID)
+	if (station->session >= plan->base->sessions->max ||
+		!rte_is_valid_assigned_ether_addr(&addr) ||
+		(station->flags & ~(UPF_MAC_C_TAG | UPF_MAC_S_TAG)) != 0 ||
+		station->c_vid > VLAN_ID || station->s_vid > VLAN_ID)
 		return EINVAL;
 	plan->commands++;
 	return parts_after_plan(plan, station->session) != NULL ? 0 : ENOENT;

@@ -248,7 +248,7 @@ bridge_know(struct worker *w, const struct upf_ev_mac *known)
 		return;
 	memcpy(&addr, known->mac, sizeof(addr));
 	key = key_of(&addr,
-		(known->flags & UPF_MAC_S_TAG) != 0	? known->s_vid
+		(known->flags & UPF_MAC_S_TAG) != 0           ? known->s_vid
 			: (known->flags & UPF_MAC_C_TAG) != 0 ? known->c_vid
 							      : 0);
 	place = *place_of(b, key);

@@ -115,16 +115,17 @@ show_used(struct worker *w, const struct detection *d)
 static bool
 tell(struct worker *w, const struct detected *e, unsigned j, uint8_t flags)
 {
-	struct event event = {.flow = {
-				      .rec = {.type = UPF_REC_EV_FLOW, .length = sizeof(event.flow)},
-				      .application = e->application[j],
-				      .session = e->key.session,
-				      .instance = e->instance,
-				      .remote_port = rte_be_to_cpu_16(e->key.remote_port),
-				      .local_port = rte_be_to_cpu_16(e->key.local_port),
-				      .proto = e->key.proto,
-				      .flags = flags,
-			      }};
+	struct event event = {
+		.flow = {
+			.rec = {.type = UPF_REC_EV_FLOW, .length = sizeof(event.flow)},
+			.application = e->application[j],
+			.session = e->key.session,
+			.instance = e->instance,
+			.remote_port = rte_be_to_cpu_16(e->key.remote_port),
+			.local_port = rte_be_to_cpu_16(e->key.local_port),
+			.proto = e->key.proto,
+			.flags = flags,
+		}};
 
 	if ((e->key.kind & DETECTED_IPV6) != 0)
 		event.flow.flags |= UPF_FLOW_IPV6;
@@ -319,8 +320,8 @@ make_bits(struct detected *e, const struct part_applications *of)
 	e->stamp = of->stamp;
 	for (unsigned i = 0; i < of->n; i++) {
 		for (unsigned j = 0; j < e->n; j++)
-			e->bits |= of->application[i].number == e->application[j] ? RTE_BIT32(i)
-										  : 0;
+			e->bits |=
+				of->application[i].number == e->application[j] ? RTE_BIT32(i) : 0;
 	}
 }
 

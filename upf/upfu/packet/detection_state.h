@@ -40,7 +40,7 @@ struct detected {
 	};
 	uint64_t application[DOMAINS_FOUND];
 	uint32_t instance; // upf_ev_flow
-	uint8_t told;      // of application[] those of which upf-c has heard that it began, a bit for each
+	uint8_t told; // of application[] those of which upf-c has heard that it began, a bit for each
 	uint8_t reserved[3];
 };
 static_assert(sizeof(struct detected) == 120, "detected");

@@ -61,7 +61,7 @@ reassembly_create(struct worker *w)
 
 	if (r == NULL)
 		return NULL;
-	snprintf(name, sizeof(name), "whole%u", w->index);
+	snprintf(name, sizeof(name), "whole-%p", (const void *)w);
 	r->whole = rte_pktmbuf_pool_create(name, WHOLE_PACKETS, 0,
 		RTE_ALIGN_CEIL(sizeof(struct pkt), RTE_MBUF_PRIV_ALIGN),
 		RTE_PKTMBUF_HEADROOM + RTE_ETHER_HDR_LEN + FRAGMENT_WHOLE_MOST,

@@ -36,7 +36,8 @@
 
 // Its name is no other's: a process may have workers of several UPFs, as the benchmark does.
 static struct rte_ring *
-create_ring(const char *what, const struct worker *w, unsigned element, unsigned places, unsigned flags)
+create_ring(
+	const char *what, const struct worker *w, unsigned element, unsigned places, unsigned flags)
 {
 	char name[RTE_RING_NAMESIZE];
 
@@ -110,8 +111,8 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		worker_free(w);
 		return NULL;
 	}
-	w->commands = create_ring("commands", w, sizeof(struct command), RING_SIZE,
-		RING_F_SP_ENQ | RING_F_SC_DEQ);
+	w->commands = create_ring(
+		"commands", w, sizeof(struct command), RING_SIZE, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	w->events = create_ring(
 		"events", w, sizeof(struct event), RING_SIZE, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	if (w->commands == NULL || w->events == NULL || outbox_init(w, config) < 0 ||

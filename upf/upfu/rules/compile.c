@@ -859,7 +859,7 @@ compile_applications(struct layout *l)
 
 		head.stamp = (head.stamp ^ (uint32_t)(number >> 32) ^ (uint32_t)number) *
 			UINT32_C(0x01000193);
-		head.told |= r->application[i].quiet_ms != 0 ? RTE_BIT32(i) : 0;
+		head.told |= r->application[i].quiet_ms != 0 ? UINT32_C(1) << i : 0;
 	}
 	put_at(l, at, &head, sizeof(head));
 	put_at(l, reserve(l, octets), r->application, octets);

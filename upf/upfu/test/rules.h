@@ -27,7 +27,8 @@ struct session_rules_builder {
 	struct upf_route route[UPF_SESSION_ROUTES + 1];
 	unsigned n_route;
 	uint64_t application[UPF_SESSION_APPLICATIONS + 1];
-	uint32_t quiet_ms[UPF_SESSION_APPLICATIONS + 1]; // of them; 0: upf-c hears nothing of its flows
+	uint32_t quiet_ms[UPF_SESSION_APPLICATIONS +
+		1]; // of them; 0: upf-c hears nothing of its flows
 	unsigned n_application;
 	struct upf_ethernet_filter ethernet[16];
 	unsigned n_ethernet;

@@ -877,9 +877,9 @@ upfc_hears_of_ipv6_and_of_several_applications(void **state)
 	age(rig, 6);
 	detection_tick(rig->worker[0]);
 	assert_int_equal(
-		told(rig, VIDEO, UPF_FLOW_IPV6 | UPF_FLOW_GONE).instance, begun[0].instance);
-	assert_int_equal(
 		told(rig, SOCIAL, UPF_FLOW_IPV6 | UPF_FLOW_GONE).instance, begun[1].instance);
+	assert_int_equal(
+		told(rig, VIDEO, UPF_FLOW_IPV6 | UPF_FLOW_GONE).instance, begun[0].instance);
 	rig_free(rig);
 }
 

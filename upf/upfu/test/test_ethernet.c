@@ -543,8 +543,8 @@ stations_that_cannot_be_are_refused(void **state)
 	assert_int_equal(know(rig, 1, 1, UPF_MAC_C_TAG, 4096), EINVAL);
 	transaction_begin(&t);
 	transaction_add(&t,
-		&(struct upf_ev_mac){.rec = {.type = UPF_REC_STATION,
-					     .length = sizeof(struct upf_ev_mac)},
+		&(struct upf_ev_mac){
+			.rec = {.type = UPF_REC_STATION, .length = sizeof(struct upf_ev_mac)},
 			.session = 1,
 			.mac = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
 		sizeof(struct upf_ev_mac));
