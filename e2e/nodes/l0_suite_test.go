@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,8 +43,8 @@ func run(m *testing.M) (int, error) {
 		return 0, err
 	}
 	for _, tool := range []string{"kubectl-core5g", "redundancy"} {
-		if _, err := os.Stat(filepath.Join(k.Root, "out/bin", tool)); err != nil {
-			return 0, fmt.Errorf("%w: run `make e2e-nodes`", err)
+		if _, err := k.Built(tool, "e2e-nodes"); err != nil {
+			return 0, err
 		}
 	}
 	probe = &takeover.Pod{Cluster: k, Node: firstNode}
