@@ -270,6 +270,8 @@ func (t *turn) accessSilent() {
 			}
 			w.Access = false
 			t.catchUp()
+		} else if w == nil { // it was asked for a tunnel while there was one, which is of before: the UE is elsewhere, or nowhere
+			t.idle()
 		}
 	}
 }

@@ -60,6 +60,9 @@ func TestConnection(t *testing.T) {
 			update1("the UE has forgotten it", Update{N1: []byte{0x2e, 1, 0, 0xcc}}),
 			down, unitDone, up,
 		}},
+		{name: "the UE comes by another gNB while it is up, and that one says nothing: packets wait, and go no more where it was", from: active, acts: []act{
+			up, {name: "12 s later", event: Due{Name: dueAccess}, later: accessTime}, unitDone, {name: "packets", event: Report{From: 9, Downlink: true}},
+		}},
 		{name: "the gNB says nothing: packets are reported again", from: idleUE, acts: []act{up, {name: "12 s later", event: Due{Name: dueAccess}, later: accessTime}, unitDone}},
 		{name: "packets are to be reported again, and the unit refuses: it is idle all the same", from: idleUE, acts: []act{{name: "the rest is over", event: Due{Name: duePaging}}, unitRefuses}},
 		{name: "up while it is released", from: releasing, acts: []act{up, down, ready}},
