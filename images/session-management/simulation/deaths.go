@@ -102,7 +102,7 @@ func (v *view) begins() {
 	}
 	was := map[string]record.Procedure{}
 	for key, rec := range w.records {
-		if rec.Procedure != nil && record.ShardOf(rec.CPSEID) == v.held.shard {
+		if rec.Procedure != nil && record.ShardOf(rec.CPSEID) == v.held.shard && !w.unitGone(rec) { // a unit that is taken away is asked until it has not answered often enough
 			was[key] = *rec.Procedure
 		}
 	}
@@ -113,5 +113,13 @@ func (v *view) begins() {
 				w.Fail("%s: nobody goes on with the %s of the holder before", key, procedure.Kind(p.Kind))
 			}
 		}
+	})
+}
+
+// unitGone says whether one of a session's units was taken away: it answers nobody.
+func (w *world) unitGone(rec *record.Session) bool {
+	return slices.ContainsFunc(w.units, func(u *unit) bool {
+		cp, _ := rec.On(u.nodeID)
+		return u.gone && cp != 0
 	})
 }
