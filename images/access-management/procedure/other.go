@@ -225,7 +225,11 @@ func (t *turn) goes(from Token) {
 func (t *turn) notGoing() {
 	t.s.Lent = false
 	for n := range t.s.Sessions {
-		t.s.Sessions[n].Lent = false
+		s := &t.s.Sessions[n]
+		if s.Lent && s.Moved && s.Silent {
+			t.due(dueSilent, silentTime)
+		}
+		s.Lent = false
 	}
 	if t.s.Going {
 		t.s.Going = false

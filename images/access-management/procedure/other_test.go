@@ -46,6 +46,11 @@ func TestOtherAMFs(t *testing.T) {
 		return func(tr *teller) Event { return Lend{From: 4, NAS: m(tr)} }
 	}
 	lent := act{name: "another AMF: it says that it is this UE", event: its(mobility(nil))}
+	unheard := func(tr *teller) {
+		idleUE(tr)
+		s := &tr.st.Record.Sessions[0]
+		s.Moved, s.Silent = true, true
+	}
 	tell(t, "other", []story{
 		{name: "it comes with a session, and is authenticated by the SUPI that is said", acts: []act{
 			comes, gives, vector, responds, confirms, nobodyElse, completes, recordedToo, policed, smf("SMF: heard", 1, SessionAnswer{Outcome: Done}),
@@ -84,6 +89,14 @@ func TestOtherAMFs(t *testing.T) {
 		}},
 		{name: "but one session that the other does not take", from: idleUE, acts: []act{
 			lent, happens("another AMF: it has the UE", LeftFor{From: 5, Taken: true, Release: []uint8{1}}), smf("SMF: released", 1, SessionAnswer{Outcome: Done}),
+		}},
+		{name: "it goes on before the SMF has heard that it had come: the SMF hears from who has it now", from: unheard, acts: []act{
+			lent, happens("a new holder", Resumed{}), {name: "a time of before", event: func(*teller) Event { return Due{Name: dueSilent} }},
+			happens("another AMF: it has the UE", LeftFor{From: 5, Taken: true}),
+		}},
+		{name: "but it does not go after all: the SMF hears whose the session is", from: unheard, acts: []act{
+			lent, happens("a new holder", Resumed{}), happens("another AMF: it has not", LeftFor{From: 5}),
+			{name: "5 s later", later: silentTime, event: func(*teller) Event { return Due{Name: dueSilent} }}, smf("SMF: heard", 1, SessionAnswer{Outcome: Done}),
 		}},
 		{name: "it does not go after all", from: idleUE, acts: []act{lent, happens("another AMF: it has not", LeftFor{From: 5}), updates}},
 		{name: "the UDM says so before the other AMF", from: idleUE, acts: []act{

@@ -239,6 +239,9 @@ func (t *turn) sessionDone(asked AskSession, e SessionAnswer) {
 // deactivate a session's user plane: 4.2.6 step 5. Until the SMF has heard, it is told again.
 func (t *turn) deactivate(s *record.Session) {
 	s.Up, s.Silent = false, true
+	if s.Moved && s.Lent { // whose it is the SMF hears from who has the UE in the end (notGoing)
+		return
+	}
 	if !t.asking(s.ID, forIdle) {
 		t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Connection: deactivated, Cause: "REL_DUE_TO_UNSPECIFIED_REASON", purpose: forIdle})
 	}
