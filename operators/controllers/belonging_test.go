@@ -141,7 +141,7 @@ func (e *environment) testNamesTaken(t *testing.T) {
 		}
 	}
 	core, upf := testCore(t, ns), testUPF(t, ns)
-	core.Spec.TLS.Mode = api.TLSMutual
+	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator}
 	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, core, upf, slice)
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonNameTaken, "Secret core5g-nrf-tls exists")

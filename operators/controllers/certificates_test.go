@@ -40,7 +40,7 @@ func (e *environment) secret(t *testing.T, ns, name string) *corev1.Secret {
 
 func (e *environment) secureCore(t *testing.T, ns string) *api.Core5G {
 	core := testCore(t, ns)
-	core.Spec.TLS.Mode = api.TLSMutual
+	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator}
 	e.create(t, core)
 	return core
 }
@@ -124,7 +124,7 @@ func (e *environment) testCertificates(t *testing.T) {
 func (e *environment) testCertificateRenewal(t *testing.T) {
 	ns := e.namespace(t)
 	core := testCore(t, ns)
-	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Duration: &metav1.Duration{Duration: 2 * time.Hour}, RenewBefore: &metav1.Duration{Duration: time.Hour}}
+	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator, Duration: &metav1.Duration{Duration: 2 * time.Hour}, RenewBefore: &metav1.Duration{Duration: time.Hour}}
 	e.create(t, core)
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
 	before, authority := e.secret(t, ns, "core5g-amf-tls"), e.secret(t, ns, "core5g-ca")

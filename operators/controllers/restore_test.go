@@ -257,7 +257,7 @@ func TestRestore(t *testing.T) {
 	core.Spec.N2.ServiceType = corev1.ServiceTypeNodePort
 	own.Name = "own"
 	ownControlPlane(own)
-	own.Spec.TLS.Mode = api.TLSMutual
+	own.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator}
 	own.Spec.SessionStore = &api.SessionStoreSpec{}
 	// The elder Slice is not the first by name: who is allocated to anew, has the other's endpoint.
 	b, a := testSlice(t, ns, "b", "112233", "10.46.0.0/16"), testSlice(t, ns, "a", "010203", "10.45.0.0/16")
