@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -166,6 +167,10 @@ func TestCreate(t *testing.T) {
 		"N3 endpoints twice":  {upf("b", 0, "172.30.3.0/24", "172.30.6.3/24"), wants{refusal: "spec.n3.endpoints 172.30.3.0/24 overlaps 172.30.3.16/31 of UPFInstance upf"}},
 		"an N6 address twice": {upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), wants{refusal: "spec.n6.address 172.30.6.2/32 overlaps 172.30.6.2/32 of UPFInstance upf"}},
 		"another N6":          {with(upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), func(u *api.UPFInstance) { u.Spec.N6.VLAN = ptr.To[int32](7) }), wants{}},
+		"hugepages that hold no such sessions": {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) {
+			u.Spec.Sessions, u.Spec.Hugepages.Amount = 400000, ptr.To(resource.MustParse("256Mi"))
+		}), wants{refusal: "spec.hugepages.amount 256Mi is too little for spec.sessions 400000 of UPFInstance b: write 464Mi at least, or leave it out (null takes out what is there), and it is 1008Mi"}},
+		"as many sessions by themselves": {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) { u.Spec.Sessions = 400000 }), wants{}},
 		"a VLAN twice": {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) {
 			u.Spec.NetworkInstances = []api.NetworkInstance{inVLAN("ims", 7, "10.7.0.2/24"), inVLAN("office", 7, "10.8.0.2/24")}
 		}), wants{refusal: "networkInstances[office]: vlan 7 is that of networkInstances[ims] on the same interface"}},
@@ -403,6 +408,15 @@ func TestUpdate(t *testing.T) {
 			wants{refusal: "Slice first: pool 10.45.0.0/16 of DNN internet overlaps the N6 subnet 10.45.0.0/24"}},
 		"another MTU replaces the unit": {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.N3.MTU = 9000 },
 			wants{warning: "this replaces upf-0, one after the other, which ends their PDU sessions"}},
+		"more sessions replace the unit": {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.Sessions = 400000 },
+			wants{warning: "this replaces upf-0, one after the other, which ends their PDU sessions"}},
+		"more sessions in hugepages that were written": {there[1], func(o client.Object) {
+			o.(*api.UPFInstance).Spec.Sessions, o.(*api.UPFInstance).Spec.Hugepages.Amount = 600000, ptr.To(resource.MustParse("512Mi"))
+		}, wants{refusal: "spec.hugepages.amount 512Mi is too little for spec.sessions 600000 of UPFInstance upf: write 656Mi at least, or leave it out (null takes out what is there), and it is 1296Mi"}},
+		"fewer sessions of a unit with a standby": {with(upf("upf", 1, "172.30.3.16/28", "172.30.6.2/24"), func(u *api.UPFInstance) {
+			u.Spec.Sessions, u.Spec.Redundancy = 100000, &api.RedundancySpec{Standbys: 1}
+		}), func(o client.Object) { o.(*api.UPFInstance).Spec.Sessions = 65536 },
+			wants{warning: "this replaces upf-0, each after its standby, to which it is handed over\nsessions 65536 are fewer than 100000: PDU sessions whose places in the tables go, end"}},
 		"another MTU waits": {there[1], func(o client.Object) {
 			o.(*api.UPFInstance).Spec.N3.MTU = 9000
 			o.(*api.UPFInstance).Spec.UpdateStrategy = &api.UpdateStrategySpec{Type: api.UpdateOnApproval}

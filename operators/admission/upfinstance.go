@@ -30,7 +30,7 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 	if err != nil {
 		return v, err
 	}
-	v.refuse(specs.AddressProblem(upf, others), specs.NetworksProblem(upf), specs.UnitsProblem(upf), specs.ExternalProblem(upf, core))
+	v.refuse(specs.AddressProblem(upf, others), specs.NetworksProblem(upf), specs.UnitsProblem(upf), specs.ExternalProblem(upf, core), specs.MemoryProblem(upf, core))
 	users, with := usersOf(upf, all, others), withUPF(upf, others)
 	for i := range users {
 		s := &users[i]
@@ -110,6 +110,9 @@ func (r upfRules) changed(ctx context.Context, before, after *api.UPFInstance) (
 			how = "once you let it through: condition UpdatePending names the annotation"
 		}
 		out = append(out, fmt.Sprintf("this replaces %s, %s", strings.Join(units, ", "), how))
+		if was, is := specs.Sessions(before), specs.Sessions(after); is < was && specs.Redundant(before) {
+			out = append(out, fmt.Sprintf("sessions %d are fewer than %d: PDU sessions whose places in the tables go, end", is, was))
+		}
 	}
 	upfs, err := r.upfs(ctx, after.Namespace)
 	if err != nil {

@@ -77,6 +77,7 @@ func TestEnvtest(t *testing.T) {
 		"OnApproval waits for the user":                          e.testOnApproval,
 		"administrativeState Locked and back":                    e.testLocked,
 		"an address of two UPFInstances is the older's":          e.testAddressOverlap,
+		"memory that holds no such sessions":                     e.testTooLittleMemory,
 		"a UPFInstance is deleted after its pods":                e.testUPFDeletion,
 		"a UPF that runs elsewhere":                              e.testExternalUPF,
 		"a UPF whose SMF runs elsewhere":                         e.testUPFOfAnotherCluster,
@@ -873,6 +874,31 @@ func (e *environment) testAddressOverlap(t *testing.T) {
 	eventually(t, "the younger has its unit", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "b-0"}, &corev1.Pod{})
 	})
+}
+
+// No unit is made that could not hold its sessions, and what is left out follows them.
+func (e *environment) testTooLittleMemory(t *testing.T) {
+	ns := e.namespace(t)
+	upf := testUPF(t, ns)
+	upf.Spec.Sessions, upf.Spec.Hugepages.Amount = 400000, ptr.To(resource.MustParse("256Mi"))
+	e.create(t, upf)
+	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionFalse, api.ReasonTooLittleMemory, "spec.hugepages.amount 256Mi is too little for spec.sessions 400000 of UPFInstance upf: write 464Mi at least")
+	pod := &corev1.Pod{}
+	if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod); !apierrors.IsNotFound(err) {
+		t.Errorf("a unit is made that has no room: %v", err)
+	}
+	eventually(t, "the amount is left out", func() error {
+		e.get(t, upf, ns, "upf")
+		upf.Spec.Hugepages.Amount = nil
+		return e.client.Update(t.Context(), upf)
+	})
+	e.wantCondition(t, upf, api.ConditionEndpointsAllocated, metav1.ConditionTrue, "", "")
+	eventually(t, "the unit", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod)
+	})
+	if amount := pod.Spec.Containers[0].Resources.Limits["hugepages-2Mi"]; amount.String() != "1008Mi" {
+		t.Errorf("the unit has %s of hugepages", &amount)
+	}
 }
 
 func (e *environment) testDrift(t *testing.T) {

@@ -296,6 +296,9 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err
 	if overlap == nil {
 		overlap = specs.NetworksProblem(s.upf)
 	}
+	if overlap == nil {
+		overlap = specs.MemoryProblem(s.upf, s.core)
+	}
 	if overlap != nil {
 		s.halted = true // what runs goes on running
 		if !s.conditions.is(api.ConditionPlaced) {

@@ -31,6 +31,7 @@ type upfuConfig struct {
 	Routes     []upfuRoute    `json:"routes,omitempty"`
 	UEToUE     string         `json:"ue_to_ue"`
 	Redundancy bool           `json:"redundancy,omitempty"`
+	Limits     *upfuLimits    `json:"limits,omitempty"`
 }
 
 type upfuInterface struct {
@@ -227,6 +228,12 @@ func upfSpecHash(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address str
 	spec := upf.Spec.DeepCopy()
 	spec.AdministrativeState = ""
 	spec.Units, spec.MaxUnits, spec.Drain, spec.UpdateStrategy = nil, nil, nil, nil
+	// What is left out is as good as its default written, and the default number of sessions is what units had before there was the field.
+	amount, memory := hugepageAmount(upf), upfuMemory(upf)
+	spec.Hugepages.Amount, spec.Memory = &amount, &memory
+	if Sessions(upf) == api.DefaultSessions {
+		spec.Sessions = 0
+	}
 	spec.N6.UnitAddresses = nil
 	for i := range spec.NetworkInstances {
 		spec.NetworkInstances[i].UnitAddresses = nil
@@ -285,6 +292,7 @@ func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
 		Interfaces: map[string]any{InterfaceN3: n3, InterfaceN6: n6},
 		UEToUE:     strings.ToLower(string(spec.UEToUE)),
 		Redundancy: Redundant(upf),
+		Limits:     limitsOf(upf),
 	}
 	if spec.Workers > 1 {
 		// One worker is the default, and then shares the CPU with the control thread.
@@ -348,13 +356,6 @@ func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, member Membe
 	}
 }
 
-func hugepageAmount(upf *api.UPFInstance) resource.Quantity {
-	if upf.Spec.Hugepages.Amount != nil {
-		return *upf.Spec.Hugepages.Amount
-	}
-	return resource.MustParse("512Mi")
-}
-
 func pageSize(upf *api.UPFInstance) string {
 	if upf.Spec.Hugepages.Size == "" {
 		return "2Mi"
@@ -369,14 +370,10 @@ func guaranteed(list corev1.ResourceList) corev1.ResourceRequirements {
 }
 
 func upfuResources(upf *api.UPFInstance, core *api.Core5G) corev1.ResourceRequirements {
-	memory := resource.MustParse("256Mi")
-	if upf.Spec.Memory != nil {
-		memory = *upf.Spec.Memory
-	}
 	size := pageSize(upf)
 	list := corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewQuantity(int64(CPUs(upf)), resource.DecimalSI),
-		corev1.ResourceMemory: memory,
+		corev1.ResourceMemory: upfuMemory(upf),
 		corev1.ResourceName(corev1.ResourceHugePagesPrefix + size): hugepageAmount(upf),
 	}
 	for _, a := range attachmentsOf(upf) {
@@ -432,10 +429,9 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 		// hugepages; the program does not carry it.
 		upfu.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW", "NET_ADMIN", "SYS_NICE"}
 	}
-	upfcCPU, upfcMemory := "100m", "128Mi"
+	upfcCPU := "100m"
 	if Redundant(upf) {
-		upfcCPU = "500m"     // a takeover reads all sessions in, and packets wait for that
-		upfcMemory = "256Mi" // 64 MiB may wait for a standby that lags
+		upfcCPU = "500m" // a takeover reads all sessions in, and packets wait for that
 	}
 	upfc := corev1.Container{
 		Name:            string(api.FunctionUPFC),
@@ -448,7 +444,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 			port("health", PortHealth, corev1.ProtocolTCP),
 		},
 		Resources: guaranteed(corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(upfcCPU), corev1.ResourceMemory: resource.MustParse(upfcMemory),
+			corev1.ResourceCPU: resource.MustParse(upfcCPU), corev1.ResourceMemory: upfcNeed(upf).of(upf),
 		}),
 		VolumeMounts:    mounts,
 		SecurityContext: restricted(),
@@ -480,7 +476,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 			Volumes: []corev1.Volume{
 				{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}},
 				{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-					Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("64Mi")),
+					Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(volumeNeed(upf).of(upf)),
 				}}},
 			},
 		},

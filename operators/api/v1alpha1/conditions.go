@@ -122,7 +122,9 @@ const (
 	ReasonAddressesMissing = "AddressesMissing"
 	// ReasonAddressOverlap: an older UPFInstance of the core has some of the addresses.
 	ReasonAddressOverlap = "AddressOverlap"
-	ReasonDraining       = "Draining"
+	// ReasonTooLittleMemory: what somebody has written of memory is too little for the sessions of a unit.
+	ReasonTooLittleMemory = "TooLittleMemory"
+	ReasonDraining        = "Draining"
 	// ReasonHeld: a Slice stays where it is, because its selector means nothing that could serve it.
 	ReasonHeld = "Held"
 	// ReasonStandbyNotInSync: a unit has no standby with all its sessions.

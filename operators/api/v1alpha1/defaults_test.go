@@ -16,6 +16,7 @@ func TestDefaults(t *testing.T) {
 	of := map[string]any{ // by how paths of properties end
 		".ambr.uplink": DefaultUplink, ".ambr.downlink": DefaultDownlink, ".arp.priorityLevel": DefaultPriorityLevel,
 		".dataNetworks.fiveQI": DefaultFiveQI, ".dataNetworks.mtu": DefaultMTU, ".authentication.amf": DefaultAMF,
+		"UPFInstance.spec.sessions": DefaultSessions,
 	}
 	definitions, err := filepath.Glob("../../config/crd/*.yaml")
 	if err != nil {

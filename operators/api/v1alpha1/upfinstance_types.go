@@ -43,6 +43,9 @@ type UPFInstanceList struct {
 	Items           []UPFInstance `json:"items"`
 }
 
+// DefaultSessions is how many sessions a unit has room for where nothing else is written: what upf-u has by itself.
+const DefaultSessions = 65536
+
 // UPFInstanceSpec says what the UPF should be.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.cpus) || self.cpus > self.workers || (self.cpus == 1 && self.workers == 1)",message="cpus must be at least workers + 1: each worker runs alone on a CPU, and several leave none for the control thread"
@@ -53,7 +56,7 @@ type UPFInstanceList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.n3) && has(self.n6))",message="n3 and n6 are missing: write the networks of the UPF's pods, or external for a UPF that runs elsewhere"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="external can neither be added nor taken away: delete the UPFInstance and create it anew"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.n3) || has(self.n6) || has(self.maxUnits) || has(self.placement) || has(self.updateStrategy) || has(self.redundancy) || has(self.cpus) || has(self.nodeSelector) || has(self.tolerations) || has(self.priorityClassName) || has(self.networkInstances) || has(self.predefinedRules))",message="external is a UPF that runs elsewhere: leave out n3, n6, networkInstances, maxUnits, placement, updateStrategy, redundancy, predefinedRules, cpus, nodeSelector, tolerations and priorityClassName, which are of pods; external.networkInstances has its names for networks"
-// +kubebuilder:validation:XValidation:rule="!has(self.external) || (self.units == 1 && self.workers == 1 && self.driver == 'AFPacket' && self.ueToUE == 'Deny' && self.memory == '256Mi' && self.hugepages.size == '2Mi' && self.hugepages.amount == '512Mi')",message="external is one UPF that runs elsewhere: leave out units, workers, driver, hugepages, memory and ueToUE, which are of pods, and name each further UPF in a UPFInstance of its own; administrativeState takes it out of service"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || (self.units == 1 && self.workers == 1 && self.driver == 'AFPacket' && self.ueToUE == 'Deny' && self.sessions == 65536 && (!has(self.memory) || self.memory == '256Mi') && self.hugepages.size == '2Mi' && (!has(self.hugepages.amount) || self.hugepages.amount == '512Mi'))",message="external is one UPF that runs elsewhere: leave out units, workers, driver, sessions, hugepages, memory and ueToUE, which are of pods, and name each further UPF in a UPFInstance of its own; administrativeState takes it out of service"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.n4.controlPlaneSubnets)",message="external: leave out n4.controlPlaneSubnets, which the operator writes into the configuration of pods, and write it into that of the UPF (upf-c: pfcp.controlPlaneSubnets)"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.n4.serviceType)",message="external: leave out n4.serviceType, which is of pods: external.n4.address says where the UPF is reached"
 // +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')) && (!has(self.networkInstances) || self.networkInstances.all(i, !has(i.attachment) || !has(i.attachment.resourceName) || !i.attachment.resourceName.contains('{cell}'))))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
@@ -119,12 +122,18 @@ type UPFInstanceSpec struct {
 	// +kubebuilder:validation:Maximum=128
 	CPUs *int32 `json:"cpus,omitempty"`
 
+	// sessions that a unit has room for. Hugepages and memory of its pods follow, where they are left out. A change replaces the units; a smaller
+	// number ends PDU sessions whose places in the tables go.
+	// +kubebuilder:default=65536
+	// +kubebuilder:validation:XValidation:rule="self >= 1024 && self <= 1048576",message="sessions must be from 1024 to 1048576: for more, raise units"
+	Sessions int32 `json:"sessions,omitempty"`
+
 	// hugepages of UPF-U.
 	// +kubebuilder:default={}
 	Hugepages HugepagesSpec `json:"hugepages,omitempty"`
 
-	// memory of UPF-U beside its hugepages.
-	// +kubebuilder:default="256Mi"
+	// memory of UPF-U beside its hugepages. When left out: 256Mi, and with more than 65,536 sessions what the further ones need.
+	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
 	// n3 is the side of the gNBs. Needed unless external is written.
@@ -318,8 +327,8 @@ type HugepagesSpec struct {
 	// +kubebuilder:default="2Mi"
 	// +kubebuilder:validation:Enum="2Mi";"1Gi"
 	Size string `json:"size,omitempty"`
-	// amount in all, a multiple of size.
-	// +kubebuilder:default="512Mi"
+	// amount in all, a multiple of size. When left out: 512Mi, and with more than 65,536 sessions what the further ones need.
+	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) == string && isQuantity(self) && quantity(self).compareTo(quantity('64Mi')) >= 0",message="hugepages.amount must be at least 64Mi, written with its unit, for example 512Mi"
 	Amount *resource.Quantity `json:"amount,omitempty"`
 }

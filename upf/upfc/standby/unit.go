@@ -39,6 +39,9 @@ type Options struct {
 	Sessions uint32
 }
 
+// MostSessions of a unit that can have a standby.
+const MostSessions = 1 << 20
+
 // DefaultWaiting is room for the changes of some seconds.
 const DefaultWaiting = 64 << 20
 

@@ -41,7 +41,7 @@ func newMember(cfg *config.Config, log *slog.Logger, a *agent.Agent) (*member, e
 		return nil, err
 	}
 	return &member{cfg: cfg, log: log, a: a, opt: standby.Options{
-		Name: r.Unit, Peer: r.Peer, TLS: creds, Terms: fencing.DefaultTerms(), Arbiter: arbiter, Log: log, Sessions: 1 << 20,
+		Name: r.Unit, Peer: r.Peer, TLS: creds, Terms: fencing.DefaultTerms(), Arbiter: arbiter, Log: log, Sessions: standby.MostSessions,
 	}}, nil
 }
 
