@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,14 +126,24 @@ func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (s
 			return problem, err
 		}
 	}
+	runs, away, err := r.storeRuns(ctx, members)
+	if err != nil {
+		return "", err
+	}
 	var waiting []string
 	for n := range members {
-		problem, err := r.applyStoreMember(ctx, s, &members[n], len(waiting) > 0)
+		if runs[n] && slices.ContainsFunc(away, func(other int) bool { return other != n }) { // of three, two go on
+			continue
+		}
+		if err := r.applier.applyFunction(ctx, s.kept, &members[n]); err != nil {
+			return "", err
+		}
+		problem, err := deploymentProblem(ctx, r.Client, members[n].Deployment)
 		if err != nil {
 			return "", err
 		}
 		if problem != "" {
-			waiting = append(waiting, problem)
+			waiting, away = append(waiting, problem), append(away, n)
 		}
 	}
 	s.store = &api.FunctionStatus{
@@ -175,22 +186,23 @@ func (r *CoreReconciler) storeMembers(s *coreScope, password string, services []
 	return out
 }
 
-// applyStoreMember makes or changes a member, and says why it does not serve. One that runs is not changed while another one does not: of three, two go on.
-func (r *CoreReconciler) applyStoreMember(ctx context.Context, s *coreScope, m *specs.FunctionObjects, othersWait bool) (problem string, err error) {
-	if othersWait {
+// storeRuns says which members run, and which of those that there are do not. Those that are still to be made keep nobody waiting: the one that was alone has to be
+// changed for them.
+func (r *CoreReconciler) storeRuns(ctx context.Context, members []specs.FunctionObjects) (runs []bool, away []int, err error) {
+	runs = make([]bool, len(members))
+	for n := range members {
 		live := &appsv1.Deployment{}
-		err := r.Get(ctx, client.ObjectKeyFromObject(m.Deployment), live)
-		if client.IgnoreNotFound(err) != nil {
-			return "", err
-		}
-		if err == nil && available(live) {
-			return "", nil
+		switch err := r.Get(ctx, client.ObjectKeyFromObject(members[n].Deployment), live); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, nil, err
+		case available(live):
+			runs[n] = true
+		default:
+			away = append(away, n)
 		}
 	}
-	if err := r.applier.applyFunction(ctx, s.kept, m); err != nil {
-		return "", err
-	}
-	return deploymentProblem(ctx, r.Client, m.Deployment)
+	return runs, away, nil
 }
 
 // storePassword is the one in the Secret, which is made where there is none.

@@ -136,7 +136,7 @@ func (e *environment) testStoreOfThree(t *testing.T) {
 		}
 		return nil
 	})
-	if memory(2) != "2Gi" {
+	if memory(0) != "2Gi" || memory(2) != "2Gi" {
 		t.Error("a second member is replaced while one does not serve")
 	}
 	for round := range 2 {
