@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,7 +166,8 @@ func killed(t *testing.T, ctx context.Context, components string, want int) {
 			return nil
 		}
 		if err := k.RAN(ctx, nil, "release", "--ue", firstPhone, "--session", "2"); err != nil {
-			return err
+			// A UE whose request was not forwarded lets go of the session by itself (TS 24.501 6.4.3.6), and says so when it comes next.
+			return errors.Join(err, k.RAN(ctx, nil, "idle", "--ue", firstPhone), k.RAN(ctx, nil, "service-request", "--ue", firstPhone))
 		}
 		return upfSessionsAre(ctx, 1)
 	}))
