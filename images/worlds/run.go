@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"testing"
 )
 
 // World is one of a seed.
@@ -48,6 +49,19 @@ func Run[W World](seeds []uint64, make func(seed uint64) (W, error), ended map[s
 	}
 	workers.Wait()
 	return clean, wrong
+}
+
+// Shows says whether each of these kinds has come about, where there were so many worlds. Those of the first seeds are always the same; of others there have to be a thousand.
+func Shows(t *testing.T, ended map[string]int, first uint64, worlds, least int, kinds ...string) {
+	t.Helper()
+	if worlds < least || first != 1 && worlds < 1000 {
+		return
+	}
+	for _, kind := range kinds {
+		if ended[kind] == 0 {
+			t.Errorf("no %s in %d worlds: they show nothing of it", kind, worlds)
+		}
+	}
 }
 
 // One world, with its story where it goes wrong.

@@ -3,6 +3,7 @@ package worlds
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Story is what has happened in a world, as far as it is kept, and what was wrong first.
@@ -15,10 +16,24 @@ type Story struct {
 	Wrong error
 	// Ended counts procedures by what they were.
 	Ended map[string]int
+
+	steps int // so much has happened
 }
 
 // NewStory of a world.
 func NewStory(c *Clock) *Story { return &Story{Clock: c, Ended: map[string]int{}} }
+
+// mostSteps is thirty times what happens in a world of the usual sort.
+const mostSteps = 1_000_000
+
+// Until that time things happen, or until something is wrong: a world in which ever more happens is.
+func (s *Story) Until(end time.Time) {
+	for s.Wrong == nil && s.Step(end) {
+		if s.steps++; s.steps > mostSteps {
+			s.Fail("it finds no end")
+		}
+	}
+}
 
 // Note what happens.
 func (s *Story) Note(format string, arguments ...any) {

@@ -37,7 +37,6 @@ var (
 // world is everything.
 type world struct {
 	*worlds.Story
-	steps    int // so much has happened
 	log      *slog.Logger
 	store    *worlds.Store
 	sealer   *sessionstore.Sealer
@@ -249,20 +248,20 @@ func (w *world) reconfigure(is *procedure.Settings) {
 // Run for a time with faults, and then until all has come to rest.
 func (w *world) Run() error {
 	end := w.Now.Add(unkind)
-	w.until(end)
+	w.Until(end)
 	w.faults, w.store.Unkind, w.store.Away = false, false, time.Time{}
 	w.Note("all is well from here on")
 	for _, p := range w.pods {
 		p.Frozen = time.Time{}
 	}
 	w.calm()
-	w.until(w.Now.Add(140 * time.Second))
+	w.Until(w.Now.Add(140 * time.Second))
 	most := kind
 	if w.vanished != nil { // mobile reachable, implicit deregistration: TS 24.501 5.3.7
 		most += w.settings.Periodic + 8*time.Minute
 	}
 	for end := w.Now.Add(most); w.Wrong == nil; {
-		w.until(w.Now.Add(10 * time.Second))
+		w.Until(w.Now.Add(10 * time.Second))
 		err := w.agree()
 		switch {
 		case w.Wrong != nil, err == nil:
@@ -309,18 +308,6 @@ func (w *world) calm() {
 	w.After(100*time.Second, w.smf.probe)
 	if w.gmlc != nil {
 		w.After(130*time.Second, w.gmlc.probe)
-	}
-}
-
-// mostSteps is thirty times what happens in a world of the usual sort.
-const mostSteps = 1_000_000
-
-// until that time. A world in which ever more happens goes wrong, too.
-func (w *world) until(end time.Time) {
-	for w.Wrong == nil && w.Step(end) {
-		if w.steps++; w.steps > mostSteps {
-			w.Fail("it finds no end")
-		}
 	}
 }
 

@@ -35,7 +35,6 @@ const (
 // world is everything.
 type world struct {
 	*worlds.Story
-	steps  int // so much has happened
 	log    *slog.Logger
 	store  *worlds.Store
 	sealer *sessionstore.Sealer
@@ -273,7 +272,7 @@ func (w *world) ueOf(supi string) *ue {
 func (w *world) Run() error {
 	defer w.close()
 	end := w.Now.Add(unkind)
-	w.until(end)
+	w.Until(end)
 	w.faults, w.store.Unkind, w.store.Away = false, false, time.Time{}
 	w.Note("all is well from here on; units are upf-c: %v", w.real)
 	w.pcf.calm()
@@ -293,7 +292,7 @@ func (w *world) Run() error {
 		}
 	}
 	for end := w.Now.Add(kind); w.Wrong == nil; {
-		w.until(w.Now.Add(10 * time.Second))
+		w.Until(w.Now.Add(10 * time.Second))
 		for _, u := range w.ues {
 			u.shows()
 		}
@@ -306,18 +305,6 @@ func (w *world) Run() error {
 		}
 	}
 	return w.Wrong
-}
-
-// mostSteps is thirty times what happens in a world of the usual sort.
-const mostSteps = 1_000_000
-
-// until that time. A world in which ever more happens goes wrong, too.
-func (w *world) until(end time.Time) {
-	for w.Wrong == nil && w.Step(end) {
-		if w.steps++; w.steps > mostSteps {
-			w.Fail("it finds no end")
-		}
-	}
 }
 
 // Told so far.
