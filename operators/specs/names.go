@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/storemember"
 )
 
 // Ports that every installation shares.
@@ -17,7 +18,7 @@ const (
 	PortHealth       = 8081
 	PortPFCP         = 8805
 	PortDatabase     = 27017
-	PortSessionStore = 6379
+	PortSessionStore = storemember.ServerPort
 	// PortStandby is where a member of a redundant unit hears the stream of the other one.
 	PortStandby = 8806
 )

@@ -30,7 +30,7 @@ import (
 
 const (
 	// SessionStoreUser of the embedded server.
-	SessionStoreUser = "core5g"
+	SessionStoreUser = storemember.StoreUser
 	// SessionStoreKey is the number of the first sealing key.
 	SessionStoreKey = "1"
 
@@ -39,7 +39,7 @@ const (
 	probeUser = "probe"
 
 	// PortSentinel is where the Sentinel beside a server of three listens.
-	PortSentinel = 26379
+	PortSentinel = storemember.SentinelPort
 	// sentinelUser and replicaUser are who a Sentinel, and a server that follows another one, are to a server.
 	sentinelUser, replicaUser = "sentinel", "replica"
 	// storeConfig is where the files are mounted that the operator has written.

@@ -30,12 +30,15 @@ const (
 	// SentinelFile is what the operator has written for the Sentinel.
 	SentinelFile = "sentinel.conf"
 
-	serverPort, sentinelPort = 6379, 26379
+	// ServerPort and SentinelPort are where a member's server listens, and the Sentinel beside it.
+	ServerPort, SentinelPort = 6379, 26379
+	// StoreUser is who keeps records in the server, and may look how much there is.
+	StoreUser = "core5g"
 	// askLimit is how long a Sentinel is waited for, and rounds are how often all are asked while none answers.
 	askLimit = 2 * time.Second
 	rounds   = 3
-	// dataDirectory is what a server has made that has begun once, and storeUser may look how much there is.
-	dataDirectory, storeUser = "appendonlydir", "core5g"
+	// dataDirectory is what a server has made that has begun once.
+	dataDirectory = "appendonlydir"
 	// directory has the files that are written, below the member's data.
 	directory = "sentinel"
 )
@@ -118,7 +121,7 @@ func Prepare(ctx context.Context, o Options) error {
 	}
 	follows := ""
 	if word.Primary != o.Members[o.Member] {
-		follows = fmt.Sprintf("replicaof %s %d\n", word.Primary, serverPort)
+		follows = fmt.Sprintf("replicaof %s %d\n", word.Primary, ServerPort)
 	}
 	return errors.Join(
 		os.WriteFile(ServerConfig(o.Data), []byte(follows), 0o600),
@@ -258,10 +261,10 @@ func (o *Options) sentinel(template string, word Word, left remains) string {
 	say("sentinel leader-epoch %s %d", Primary, left.leaderEpoch)
 	for n, address := range o.Members {
 		if address != word.Primary {
-			say("sentinel known-replica %s %s %d", Primary, address, serverPort)
+			say("sentinel known-replica %s %s %d", Primary, address, ServerPort)
 		}
 		if n != o.Member {
-			say("sentinel known-sentinel %s %s %d %s", Primary, address, sentinelPort, identity(address))
+			say("sentinel known-sentinel %s %s %d %s", Primary, address, SentinelPort, identity(address))
 		}
 	}
 	say("sentinel current-epoch %d", max(left.currentEpoch, word.Epoch))
@@ -287,7 +290,7 @@ func passwordIn(config string) string {
 // Ask the Sentinel at an address who the primary is.
 func Ask(ctx context.Context, address, password string) (Word, error) {
 	c := redis.NewSentinelClient(&redis.Options{
-		Addr: net.JoinHostPort(address, strconv.Itoa(sentinelPort)), Password: password, MaxRetries: -1, DialTimeout: askLimit, ReadTimeout: askLimit,
+		Addr: net.JoinHostPort(address, strconv.Itoa(SentinelPort)), Password: password, MaxRetries: -1, DialTimeout: askLimit, ReadTimeout: askLimit,
 		ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
 	})
 	defer func() { _ = c.Close() }()
@@ -302,7 +305,7 @@ func Ask(ctx context.Context, address, password string) (Word, error) {
 // isEmpty says whether the server at an address has nothing.
 func isEmpty(ctx context.Context, address, password string) (bool, error) {
 	c := redis.NewClient(&redis.Options{
-		Addr: net.JoinHostPort(address, strconv.Itoa(serverPort)), Username: storeUser, Password: password, MaxRetries: -1, DialTimeout: askLimit, ReadTimeout: askLimit,
+		Addr: net.JoinHostPort(address, strconv.Itoa(ServerPort)), Username: StoreUser, Password: password, MaxRetries: -1, DialTimeout: askLimit, ReadTimeout: askLimit,
 		ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
 	})
 	defer func() { _ = c.Close() }()
