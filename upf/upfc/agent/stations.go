@@ -63,28 +63,34 @@ func stationEvents(index uint32, list []rules.Station) []abi.EvMac {
 // tellStations tells upf-u of stations that it has not heard itself.
 func tellStations(conn *dataplane.Conn, list []abi.EvMac) error {
 	for part := range slices.Chunk(list, stationsPerBatch) {
-		t := dataplane.NewBatch()
-		for _, s := range part {
-			t.Station(s)
-		}
-		err := conn.Transact(t)
-		var refused *dataplane.Refused
-		if err != nil && !errors.As(err, &refused) {
+		refused, err := tellTogether(conn, part)
+		if err != nil {
 			return err
 		}
-		for _, s := range part {
-			if refused == nil {
-				break
-			}
-			// One of the sessions was given up meanwhile.
-			t := dataplane.NewBatch()
-			t.Station(s)
-			if err := conn.Transact(t); err != nil && !errors.As(err, &refused) {
+		if !refused {
+			continue
+		}
+		for one := range slices.Chunk(part, 1) { // one of the sessions was given up meanwhile
+			if _, err := tellTogether(conn, one); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// tellTogether says whether upf-u has refused all of them, because of one.
+func tellTogether(conn *dataplane.Conn, list []abi.EvMac) (refused bool, err error) {
+	t := dataplane.NewBatch()
+	for _, s := range list {
+		t.Station(s)
+	}
+	err = conn.Transact(t)
+	var why *dataplane.Refused
+	if errors.As(err, &why) {
+		return true, nil
+	}
+	return false, err
 }
 
 // stationsPerBatch: upf-u takes so many commands at a time.

@@ -74,8 +74,8 @@ type UPFU struct {
 	fired      map[uint32]uint8 // what of an arm was reached already
 	endMarkers []abi.EndMarker
 	echoes     []abi.Echo
-	dropped    []uint32 // sessions whose buffered packets were dropped on demand
-	told       []abi.EvMac
+	dropped    []uint32    // sessions whose buffered packets were dropped on demand
+	told       []abi.EvMac // stations that upf-c has told of
 	deleted    int
 	trace      abi.Trace
 	refuse     syscall.Errno
@@ -91,11 +91,11 @@ type UPFU struct {
 	ready      bool // the upf-c that is connected has stored META
 	restoring  bool // the last META said so
 	granted    abi.Grant
-	domains    []dataplane.Domain // nil: there was no word of any
-	atGrant    *AtGrant           // nil: it never was granted an epoch
-	puts       int                // SESSION_PUT
-	held       [][]byte           // events that wait for one that has
-	stations   map[uint32][][6]byte
+	domains    []dataplane.Domain   // nil: there was no word of any
+	atGrant    *AtGrant             // nil: it never was granted an epoch
+	puts       int                  // SESSION_PUT
+	held       [][]byte             // events that wait for one that has
+	stations   map[uint32][][6]byte // those that Learn has learned, by session
 }
 
 // line is a connection to upf-c.
@@ -1059,8 +1059,7 @@ func (u *UPFU) Station(session uint32, mac [6]byte, flags uint16) error {
 
 // StationIs reports the same, with its VLANs.
 func (u *UPFU) StationIs(s abi.EvMac) error {
-	s.Rec = abi.Record{Type: abi.RecEvMac, Length: 24}
-	return event(u, s)
+	return event(u, stationRecord(s))
 }
 
 // Flow reports that a flow of an application began, or has ended.
@@ -1080,7 +1079,7 @@ func (u *UPFU) Learn(session uint32, mac [6]byte) bool {
 	}
 	u.stations[session] = append(u.stations[session], mac)
 	if u.conn != nil && u.ready { // else who comes hears of all
-		_, _ = u.conn.Write(stationEvent(session, mac, 0)) // likewise where it has just gone
+		_, _ = u.conn.Write(stationEvent(session, mac)) // likewise where it has just gone
 	}
 	return true
 }
@@ -1089,17 +1088,18 @@ func (u *UPFU) Learn(session uint32, mac [6]byte) bool {
 func (u *UPFU) tellStations() {
 	for _, session := range slices.Sorted(maps.Keys(u.stations)) {
 		for _, mac := range u.stations[session] {
-			u.held = append(u.held, stationEvent(session, mac, 0))
+			u.held = append(u.held, stationEvent(session, mac))
 		}
 	}
 }
 
-func stationEvent(session uint32, mac [6]byte, flags uint16) []byte {
-	return message(abi.OpEvent, 0, 1, abi.Bytes([]abi.EvMac{stationOf(session, mac, flags)}))
+func stationEvent(session uint32, mac [6]byte) []byte {
+	return message(abi.OpEvent, 0, 1, abi.Bytes([]abi.EvMac{stationRecord(abi.EvMac{Session: session, Mac: mac})}))
 }
 
-func stationOf(session uint32, mac [6]byte, flags uint16) abi.EvMac {
-	return abi.EvMac{Rec: abi.Record{Type: abi.RecEvMac, Length: 24}, Session: session, Mac: mac, Flags: flags}
+func stationRecord(s abi.EvMac) abi.EvMac {
+	s.Rec = abi.Record{Type: abi.RecEvMac, Length: 24}
+	return s
 }
 
 // ErrorIndication reports that a peer has no such tunnel.
