@@ -35,6 +35,7 @@ import (
 	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/operators/admission"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/apiservertest"
 	"core5g.dev/core5g/operators/controllers"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
@@ -108,25 +109,6 @@ func find(t *testing.T, rendered, kind string, into any) {
 	t.Fatalf("no %s", kind)
 }
 
-// told collects the warnings of the API server.
-type told struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (w *told) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all = append(w.all, text)
-}
-
-func (w *told) take() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	defer func() { w.all = nil }()
-	return strings.Join(w.all, "\n")
-}
-
 // TestEnvtestWebhook applies objects to an API server that asks the operator, as the chart has it: with the
 // chart's configuration, and the rights of the operator's account. The Service leads to this process.
 func TestEnvtestWebhook(t *testing.T) {
@@ -166,7 +148,7 @@ func TestEnvtestWebhook(t *testing.T) {
 	}
 
 	// Nobody serves yet: failurePolicy Ignore lets everything through.
-	warned := &told{}
+	warned := &apiservertest.Warnings{}
 	userConfig := rest.CopyConfig(env.Config)
 	userConfig.WarningHandlerWithContext = warned
 	user := userOf(t, userConfig)
@@ -202,9 +184,9 @@ func TestEnvtestWebhook(t *testing.T) {
 	} {
 		for _, version := range []string{before, now} { // whichever it is written in, the webhook is asked, in the one that it knows
 			t.Run(name+" by "+version, func(t *testing.T) {
-				warned.take()
+				warned.Take()
 				err := put(ctx, user, strings.Replace(c.manifest, before, version, 1), client.DryRunAll)
-				if got := warned.take(); !strings.Contains(got, c.warning) {
+				if got := warned.Take(); !strings.Contains(got, c.warning) {
 					t.Errorf("warnings %q, want %q", got, c.warning)
 				}
 				if c.refusal == "" && err != nil || c.refusal != "" && (err == nil || !strings.Contains(err.Error(), c.refusal)) {
@@ -221,18 +203,18 @@ func TestEnvtestWebhook(t *testing.T) {
 	awaitRefusal(t, user, subscriberManifest("b", "imsi-208930000000001", "", "first"), "SUPI imsi-208930000000001 belongs to Subscriber a already")
 	awaitRefusal(t, user, subscriberManifest("b", "imsi-208930000000002", "msisdn-33600000001", "first"), "GPSI msisdn-33600000001 belongs to Subscriber a already")
 
-	warned.take()
+	warned.Take()
 	slice := &api.Slice{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "first"}}
 	if err := user.Delete(ctx, slice, client.DryRunAll); err != nil {
 		t.Fatalf("a Slice with Subscribers cannot be deleted: %v", err)
 	}
-	if got := warned.take(); !strings.Contains(got, "1 Subscriber of Slice first still name it in spec.slices, and lose its PDU sessions: a") {
+	if got := warned.Take(); !strings.Contains(got, "1 Subscriber of Slice first still name it in spec.slices, and lose its PDU sessions: a") {
 		t.Errorf("warnings of the deletion: %q", got)
 	}
 	if err := put(ctx, user, strings.Replace(coreManifest, "tacs:", "controlPlane: Free5GC\n  tacs:", 1), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if got := warned.take(); !strings.Contains(got, "this changes whose AMF and SMF serve UEs") {
+	if got := warned.Take(); !strings.Contains(got, "this changes whose AMF and SMF serve UEs") {
 		t.Errorf("warnings of another control plane: %q", got)
 	}
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,35 +18,13 @@ import (
 	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/apiservertest"
 )
 
 // TestEnvtestReadsAsItsAccount reads from a real API server as an account that may do what docs/subscriber-data.md
 // says and no more.
 func TestEnvtestReadsAsItsAccount(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an API server is started: not with -short")
-	}
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		assets = filepath.Join("..", "..", "out", "bin", "envtest")
-	}
-	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
-		t.Skipf("no kube-apiserver in %s: run `make tools`, or set KUBEBUILDER_ASSETS", assets)
-	}
-	assets, err := filepath.Abs(assets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	environment := &envtest.Environment{
-		ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
-		BinaryAssetsDirectory:    assets,
-		CRDDirectoryPaths:        []string{filepath.Join("..", "..", "operators", "config", "crd")}, ErrorIfCRDPathMissing: true,
-	}
-	config, err := environment.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = environment.Stop() })
+	environment, config := apiservertest.Start(t, nil)
 
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {

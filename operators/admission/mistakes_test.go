@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +36,7 @@ import (
 	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/operators/admission"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/apiservertest"
 	"core5g.dev/core5g/operators/controllers"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
@@ -143,29 +142,10 @@ var mistakes = map[string]mistake{
 // does says what to do about a mistake; of what the API server says by itself, it names what there is, or the field.
 var does = regexp.MustCompile(`\b(write|create|add|put|name|delete|leave|take|keep|install|make|divide|supported values|unknown field)\b`)
 
-// told collects the warnings of the API server.
-type told struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (w *told) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all = append(w.all, text)
-}
-
-func (w *told) take() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	defer func() { w.all = nil }()
-	return strings.Join(w.all, "\n")
-}
-
 // user applies manifests as kubectl does.
 type user struct {
 	client.Client
-	told *told
+	told *apiservertest.Warnings
 }
 
 func (u *user) apply(ctx context.Context, manifest string) (*unstructured.Unstructured, error) {
@@ -223,7 +203,7 @@ func TestEnvtestMistakes(t *testing.T) {
 			t.Fatalf("what is right: %v", err)
 		}
 	}
-	if said := u.told.take(); said != "" {
+	if said := u.told.Take(); said != "" {
 		t.Errorf("what is right is warned of: %s", said)
 	}
 	unit := &unstructured.Unstructured{}
@@ -257,9 +237,9 @@ func TestEnvtestMistakes(t *testing.T) {
 	})
 	for name, m := range mistakes {
 		t.Run(name, func(t *testing.T) {
-			u.told.take()
+			u.told.Take()
 			object, err := u.apply(t.Context(), m.manifest)
-			warned := u.told.take()
+			warned := u.told.Take()
 			if m.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), m.refused) || !does.MatchString(err.Error()) {
 					t.Errorf("got %v, want %q, and what to do", err, m.refused)
@@ -282,20 +262,6 @@ func TestEnvtestMistakes(t *testing.T) {
 // operated is an API server with the operator: its controllers, and its webhook, which the API server asks.
 func operated(t *testing.T) (*user, *envtest.Environment) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("an API server is started: not with -short")
-	}
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		assets = filepath.Join("..", "..", "out", "bin", "envtest")
-	}
-	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
-		t.Skipf("no kube-apiserver in %s: run `make tools`, or set KUBEBUILDER_ASSETS", assets)
-	}
-	assets, err := filepath.Abs(assets)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil)))
 	asked := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "core5g"}}
 	for resource, path := range map[string]string{
@@ -310,22 +276,11 @@ func operated(t *testing.T) (*user, *envtest.Environment) {
 			}},
 		})
 	}
-	env := &envtest.Environment{
-		ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
-		BinaryAssetsDirectory:    assets, ErrorIfCRDPathMissing: true, CRDDirectoryPaths: []string{filepath.Join("..", "config", "crd")},
-		WebhookInstallOptions: envtest.WebhookInstallOptions{
+	env, cluster := apiservertest.Start(t, func(env *envtest.Environment) {
+		env.WebhookInstallOptions = envtest.WebhookInstallOptions{
 			LocalServingHost: "127.0.0.1", LocalServingPort: loopback.Port(t), ValidatingWebhooks: []*admissionv1.ValidatingWebhookConfiguration{asked},
-		},
-	}
-	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.96.0.0/16")
-	cluster, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Log(err)
 		}
+		env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.96.0.0/16")
 	})
 	cluster.QPS, cluster.Burst = 500, 1000
 	scheme, err := controllers.Scheme()
@@ -357,7 +312,7 @@ func operated(t *testing.T) (*user, *envtest.Environment) {
 	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return started(nil) == nil, nil }); err != nil {
 		t.Fatalf("the webhook does not serve: %v", started(nil))
 	}
-	u := &user{told: &told{}}
+	u := &user{told: &apiservertest.Warnings{}}
 	mine := rest.CopyConfig(cluster)
 	mine.WarningHandlerWithContext = u.told
 	strict, err := client.New(mine, client.Options{Scheme: scheme})

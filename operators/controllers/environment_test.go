@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +32,7 @@ import (
 
 	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/apiservertest"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -102,40 +102,13 @@ func (c *testClock) add(d time.Duration) {
 // startAPIServer is one of the test's own.
 func startAPIServer(t *testing.T) (*envtest.Environment, *rest.Config) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("an API server is started: not with -short")
-	}
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		assets = filepath.Join("..", "..", "out", "bin", "envtest")
-	}
-	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
-		t.Skipf("no kube-apiserver in %s: run `make tools`, or set KUBEBUILDER_ASSETS", assets)
-	}
-	assets, err := filepath.Abs(assets)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil)))
 	if os.Getenv("CORE5G_TEST_LOG") != "" {
 		ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
 	}
-	env := &envtest.Environment{
-		ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
-		BinaryAssetsDirectory:    assets,
-		CRDDirectoryPaths:        []string{filepath.Join("..", "config", "crd")},
-		ErrorIfCRDPathMissing:    true,
-	}
-	// A fleet has more units than the default range has addresses for their N4 Services.
-	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
-	restConfig, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Log(err)
-		}
+	env, restConfig := apiservertest.Start(t, func(env *envtest.Environment) {
+		// A fleet has more units than the default range has addresses for their N4 Services.
+		env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	})
 	restConfig.QPS, restConfig.Burst = 500, 1000
 	return env, restConfig

@@ -2,51 +2,21 @@ package main
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/apiservertest"
 	"core5g.dev/core5g/operators/controllers"
 )
 
 // An operator that is told to stop while its namespace is being deleted takes its finalizers off before it ends, and in
 // a namespace that stays it does not.
 func TestEnvtestOperatorLetsItsNamespaceEnd(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an API server is started: not with -short")
-	}
-	root := filepath.Join("..", "..", "..")
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		assets = filepath.Join(root, "out", "bin", "envtest")
-	}
-	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
-		t.Skipf("no kube-apiserver in %s: run `make tools`, or set KUBEBUILDER_ASSETS", assets)
-	}
-	assets, err := filepath.Abs(assets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := &envtest.Environment{
-		ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
-		BinaryAssetsDirectory:    assets, CRDDirectoryPaths: []string{filepath.Join(root, "operators", "config", "crd")}, ErrorIfCRDPathMissing: true,
-	}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Log(err)
-		}
-	})
+	_, config := apiservertest.Start(t, nil)
 	scheme, err := controllers.Scheme()
 	if err != nil {
 		t.Fatal(err)

@@ -3,14 +3,13 @@ package cluster
 import (
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/customresources"
 	"core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/apiservertest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -24,30 +23,7 @@ import (
 
 // From a real API server, as an account that may read Core5Gs and no more: what is there is read before Begin returns, and what changes is heard of.
 func TestEnvtestFollowsTheCore5G(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an API server is started: not with -short")
-	}
-	root := filepath.Join("..", "..", "..", "..")
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		assets = filepath.Join(root, "out", "bin", "envtest")
-	}
-	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
-		t.Skipf("no kube-apiserver in %s: run `make tools`, or set KUBEBUILDER_ASSETS", assets)
-	}
-	assets, err := filepath.Abs(assets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	environment := &envtest.Environment{
-		ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
-		BinaryAssetsDirectory:    assets, CRDDirectoryPaths: []string{filepath.Join(root, "operators", "config", "crd")}, ErrorIfCRDPathMissing: true,
-	}
-	config, err := environment.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = environment.Stop() })
+	environment, config := apiservertest.Start(t, nil)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
