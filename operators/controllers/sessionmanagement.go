@@ -154,13 +154,13 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 
 // judgeSlice by the word of core5g's own SMF, which follows the Slice itself: what neither the schema nor the other conditions see.
 func (r *SliceReconciler) judgeSlice(ctx context.Context, s *sliceScope) (refused, err error) {
-	var all api.UPFInstanceList
-	if err := r.List(ctx, &all, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	all, err := r.upfs(ctx, s)
+	if err != nil {
 		return nil, err
 	}
 	var used []api.UPFInstance
-	for i := range all.Items {
-		if u := &all.Items[i]; u.Name == s.upf.Name || slices.Contains(specs.FurtherUPFs(s.slice), u.Name) {
+	for i := range all {
+		if u := &all[i]; u.Name == s.upf.Name || slices.Contains(specs.FurtherUPFs(s.slice), u.Name) {
 			used = append(used, *u.DeepCopy())
 		}
 	}

@@ -64,6 +64,8 @@ type sliceScope struct {
 	core   *api.Core5G
 	others []api.Slice
 	upf    *api.UPFInstance
+	// upfs are all of the namespace, once they were looked for: SliceReconciler.upfs.
+	upfs []api.UPFInstance
 	// started is set where an SMF was, though the selector means another UPFInstance than it has.
 	started bool
 	// held is why the Slice stays with a UPFInstance that its selector does not mean.
@@ -455,6 +457,18 @@ func selectUPF(ctx context.Context, c client.Client, slice *api.Slice) (*api.UPF
 	return upf.DeepCopy(), problem, nil
 }
 
+// upfs are all of the Slice's namespace. They are the cache's: nobody changes them.
+func (r *SliceReconciler) upfs(ctx context.Context, s *sliceScope) ([]api.UPFInstance, error) {
+	if s.upfs == nil {
+		var all api.UPFInstanceList
+		if err := r.List(ctx, &all, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		s.upfs = all.Items
+	}
+	return s.upfs, nil
+}
+
 func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 	var pools []string
 	for _, dn := range s.slice.Spec.DataNetworks {
@@ -462,16 +476,16 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 			pools = append(pools, string(p))
 		}
 	}
-	var upfs api.UPFInstanceList
-	if err := r.List(ctx, &upfs, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	upfs, err := r.upfs(ctx, s)
+	if err != nil {
 		return err
 	}
-	problem := specs.CheckPools(s.slice, s.others, s.upf, upfs.Items)
+	problem := specs.CheckPools(s.slice, s.others, s.upf, upfs)
 	if problem == nil {
 		problem = s.cutPools()
 	}
 	if problem == nil {
-		problem = specs.ExternalPoolProblem(s.slice, upfs.Items)
+		problem = specs.ExternalPoolProblem(s.slice, upfs)
 	}
 	// Pools in force stay: sessions outlive a network that the cluster is given later.
 	if problem == nil && !slices.Equal(pools, s.slice.Status.UEPools) {
@@ -499,16 +513,16 @@ func (r *SliceReconciler) checkFurther(ctx context.Context, s *sliceScope) error
 		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionFurtherUPFsReady)
 		return nil
 	}
-	var upfs api.UPFInstanceList
-	if err := r.List(ctx, &upfs, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	upfs, err := r.upfs(ctx, s)
+	if err != nil {
 		return err
 	}
-	if problem := specs.FurtherUPFProblem(s.slice, upfs.Items); problem != nil {
+	if problem := specs.FurtherUPFProblem(s.slice, upfs); problem != nil {
 		s.conditions.no(api.ConditionFurtherUPFsReady, problem.Reason, problem.Message)
 		return nil
 	}
-	for i := range upfs.Items {
-		upf := &upfs.Items[i]
+	for i := range upfs {
+		upf := &upfs[i]
 		if !slices.Contains(names, upf.Name) || (conditions{&upf.Status.Conditions, upf.Generation}).is(api.ConditionReady) {
 			continue
 		}
