@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
@@ -36,5 +38,16 @@ func TestUPFTakesEveryMTU(t *testing.T) {
 		if mtu.Minimum == nil || mtu.Maximum == nil || *mtu.Minimum < least || *mtu.Maximum > most {
 			t.Errorf("spec.%s.mtu is not within the %g to %g that upf-u takes: %+v", plane, least, most, mtu)
 		}
+	}
+}
+
+// The operator leaves the number out of upf-u.yaml where it is the default: upf-u has the same by itself.
+func TestDefaultSessionsAreThoseOfUPFU(t *testing.T) {
+	source, err := os.ReadFile("../../../upf/upfu/process/config.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(source, fmt.Appendf(nil, ".sessions_max = %d,", DefaultSessions)) {
+		t.Errorf("upf-u has another number of sessions than %d by itself", DefaultSessions)
 	}
 }
