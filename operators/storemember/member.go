@@ -188,7 +188,7 @@ func (o *Options) words(ctx context.Context, password string) []Word {
 	if ask == nil {
 		ask = Ask
 	}
-	said := make([]Word, len(o.Members))
+	said, failed := make([]Word, len(o.Members)), make([]error, len(o.Members))
 	var all sync.WaitGroup
 	for n, address := range o.Members {
 		if n == o.Member {
@@ -197,15 +197,16 @@ func (o *Options) words(ctx context.Context, password string) []Word {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, askLimit)
 			defer cancel()
-			word, err := ask(ctx, address, password)
-			if err != nil {
-				_, _ = fmt.Fprintf(o.Out, "the Sentinel at %s says nothing: %v\n", address, err)
-				return
-			}
-			said[n] = word
+			said[n], failed[n] = ask(ctx, address, password)
 		})
 	}
 	all.Wait()
+	for n, err := range failed {
+		if err != nil {
+			said[n] = Word{}
+			_, _ = fmt.Fprintf(o.Out, "the Sentinel at %s says nothing: %v\n", o.Members[n], err)
+		}
+	}
 	return said
 }
 
