@@ -45,6 +45,8 @@ type CoreReconciler struct {
 	CheckSubscriberDatabase func(context.Context, *subscriberdatabase.Access) error
 	// CheckStore asks a session store whether records last there; nil is the real one.
 	CheckStore func(context.Context, *mounted.Access) error
+	// StoreSynced asks a server of an embedded store of three whether it has everything.
+	StoreSynced func(ctx context.Context, address, password string) (bool, error)
 
 	applier   *applier
 	certifier *certifier

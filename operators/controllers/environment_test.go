@@ -62,6 +62,8 @@ type environment struct {
 	metrics *prometheus.Registry
 	// released are the associations that UPFs were told are over, "upf smf"; silent are UPFs that do not answer.
 	released, silent sync.Map
+	// synced are servers of session stores that have everything, by address.
+	synced sync.Map
 	// unreached are N2 terminators that do not answer, by namespace/name.
 	unreached sync.Map
 }
@@ -167,6 +169,10 @@ func startEnvironment(t *testing.T) *environment {
 			return nil, errors.New("connection refused")
 		},
 		UserPlane: e.smfs.at,
+		StoreSynced: func(_ context.Context, address, _ string) (bool, error) {
+			_, is := e.synced.Load(address)
+			return is, nil
+		},
 		Reach: func(_ context.Context, pod *corev1.Pod) error {
 			if _, is := e.unreached.Load(pod.Namespace + "/" + pod.Name); is {
 				return errors.New("no route to host")

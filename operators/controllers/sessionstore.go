@@ -33,6 +33,8 @@ const (
 	storeCheckEvery = 30 * time.Second
 	storeRetryEvery = 5 * time.Second
 	storeTimeout    = 5 * time.Second
+	// storeJoinEvery is how often a store that grows is asked whether the next server may begin.
+	storeJoinEvery = time.Second
 	// mostStoreMembers are the servers that an embedded store may have.
 	mostStoreMembers = 3
 )
@@ -106,6 +108,10 @@ func (r *CoreReconciler) storeWasUsed(ctx context.Context, s *coreScope) (bool, 
 	if claim == nil || !specs.EmbeddedSessionStore(s.core) {
 		return false, nil
 	}
+	return r.claimIsThere(ctx, claim)
+}
+
+func (r *CoreReconciler) claimIsThere(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	err := r.applier.live.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
 	return err == nil, client.IgnoreNotFound(err)
 }
@@ -121,17 +127,31 @@ func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (s
 		return "", err
 	}
 	members := r.storeMembers(s, password, services)
-	for n := range members {
-		if problem, err := r.keepClaim(ctx, specs.SessionStoreClaim(s.core, n)); err != nil || problem != "" {
-			return problem, err
-		}
-	}
 	runs, away, err := r.storeRuns(ctx, members)
 	if err != nil {
 		return "", err
 	}
 	var waiting []string
+	begun := slices.Contains(runs, true) || len(away) > 0
 	for n := range members {
+		claim := specs.SessionStoreClaim(s.core, n)
+		if n > 0 && begun {
+			there, err := r.claimIsThere(ctx, claim)
+			if err != nil {
+				return "", err
+			}
+			until := ""
+			if !there {
+				until = r.joins(ctx, members[:n], services, password, away)
+			}
+			if until != "" {
+				waiting, s.storeNext = append(waiting, members[n].Deployment.Name+" is made when "+until), storeJoinEvery
+				continue
+			}
+		}
+		if problem, err := r.keepClaim(ctx, claim); err != nil || problem != "" {
+			return problem, err
+		}
 		if runs[n] && slices.ContainsFunc(away, func(other int) bool { return other != n }) { // of three, two go on
 			continue
 		}
@@ -186,8 +206,23 @@ func (r *CoreReconciler) storeMembers(s *coreScope, password string, services []
 	return out
 }
 
-// storeRuns says which members run, and which of those that there are do not. Those that are still to be made keep nobody waiting: the one that was alone has to be
-// changed for them.
+// joins says what a member waits for that a store which has data is to have beside those before it. Two that have nothing yet would take each other for all that there
+// is while the one with the data is away, and choose one of themselves: so it begins when all before it run, and have everything.
+func (r *CoreReconciler) joins(ctx context.Context, before []specs.FunctionObjects, services []*corev1.Service, password string, away []int) (until string) {
+	for n := range before {
+		name := before[n].Deployment.Name
+		if slices.Contains(away, n) {
+			return name + " runs"
+		}
+		if synced, err := r.StoreSynced(ctx, services[n].Spec.ClusterIP, password); err != nil || !synced {
+			return name + " has everything"
+		}
+	}
+	return ""
+}
+
+// storeRuns says which members run, and which of those that there are do not. Those that are still to be made keep nobody waiting: the one that was alone is changed
+// before they are.
 func (r *CoreReconciler) storeRuns(ctx context.Context, members []specs.FunctionObjects) (runs []bool, away []int, err error) {
 	runs = make([]bool, len(members))
 	for n := range members {
@@ -287,9 +322,12 @@ func (r *CoreReconciler) checkSessionStore(ctx context.Context, s *coreScope) er
 	if s.storeLacks != "" {
 		fine += "; " + s.storeLacks
 	}
-	s.storeNext = r.reaches(ctx, s, outside{
+	next := r.reaches(ctx, s, outside{
 		api.ConditionSessionStoreReady, "session store", specs.Hash(secret.Data), problem, fine,
 	}, func(ctx context.Context) error { return check(ctx, access) })
+	if s.storeNext == 0 || next < s.storeNext { // else it grows
+		s.storeNext = next
+	}
 	return nil
 }
 

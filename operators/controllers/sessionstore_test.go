@@ -72,6 +72,36 @@ func (e *environment) testStoreOfThree(t *testing.T) {
 	}
 	before := password()
 	e.changeCore(t, core, func() { core.Spec.SessionStore.Replicas = ptr.To(int32(3)) })
+	// Nobody who has nothing is there before those with data run as members, and have everything.
+	runs := func(n int, synced bool) {
+		t.Helper()
+		d, service := deployment(n), &corev1.Service{}
+		e.editStatus(t, d, func() {
+			d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+		})
+		e.get(t, service, ns, d.Name)
+		if synced {
+			e.synced.Store(service.Spec.ClusterIP, true)
+		}
+	}
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonProgressing, "core5g-session-store-1 is made when core5g-session-store runs")
+	runs(0, false)
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonProgressing, "core5g-session-store-1 is made when core5g-session-store has everything")
+	if deployment(1) != nil || deployment(2) != nil {
+		t.Fatal("a member without data is there beside one that may not be the primary yet")
+	}
+	runs(0, true)
+	eventually(t, "the second member", func() error {
+		if deployment(1) == nil {
+			return errors.New("it is not there")
+		}
+		return nil
+	})
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonProgressing, "core5g-session-store-2 is made when core5g-session-store-1 runs")
+	if deployment(2) != nil {
+		t.Fatal("two members without data could choose one of themselves")
+	}
+	runs(1, true)
 	eventually(t, "there are three members", func() error {
 		for n := range 3 {
 			d, claim := deployment(n), &corev1.PersistentVolumeClaim{}

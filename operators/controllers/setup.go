@@ -28,6 +28,7 @@ import (
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/objectcache"
 	"core5g.dev/core5g/operators/specs"
+	"core5g.dev/core5g/operators/storemember"
 	"core5g.dev/core5g/operators/userplane"
 	"core5g.dev/core5g/upf/upfc/topology"
 )
@@ -94,6 +95,8 @@ type Options struct {
 	Associations func(ctx context.Context, pod *corev1.Pod, units []string) (*associations.Report, error)
 	// UserPlane returns the user-plane API of the SMF at a base URL.
 	UserPlane func(baseURL string, identity *sbitls.Identity) UserPlane
+	// StoreSynced asks a server of an embedded session store of three whether it has everything.
+	StoreSynced func(ctx context.Context, address, password string) (bool, error)
 	// Reach an N2 terminator; nil: they are not asked.
 	Reach func(ctx context.Context, pod *corev1.Pod) error
 	Now   func() time.Time
@@ -122,9 +125,10 @@ func DefaultOptions(p specs.Platform) Options {
 		UserPlane: func(baseURL string, identity *sbitls.Identity) UserPlane {
 			return &userplane.SMF{BaseURL: baseURL, HTTP: over(calls, identity)}
 		},
-		Reach:   reachMetrics,
-		Now:     time.Now,
-		Metrics: metrics.Registry,
+		StoreSynced: storemember.Synced,
+		Reach:       reachMetrics,
+		Now:         time.Now,
+		Metrics:     metrics.Registry,
 	}
 }
 
@@ -152,6 +156,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder,
 			Registrations: &Registrations{Client: mgr.GetClient(), NRF: o.NRF, Identities: shown, Now: o.Now},
 			Now:           o.Now,
+			StoreSynced:   o.StoreSynced,
 		},
 		"Slice": &SliceReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane, Identities: shown},
 		"UPFInstance": &UPFReconciler{

@@ -40,8 +40,8 @@ const (
 
 	// PortSentinel is where the Sentinel beside a server of three listens.
 	PortSentinel = storemember.SentinelPort
-	// sentinelUser and replicaUser are who a Sentinel, and a server that follows another one, are to a server.
-	sentinelUser, replicaUser = "sentinel", "replica"
+	// replicaUser is who a server that follows another one is to that.
+	replicaUser = "replica"
 	// storeConfig is where the files are mounted that the operator has written.
 	storeConfig = "/etc/redis"
 )
@@ -355,7 +355,7 @@ func (m storeMember) config(limit *resource.Quantity) string {
 	if len(m.addresses) > 0 {
 		lines = append(lines,
 			"user "+replicaUser+password+" resetkeys resetchannels -@all +psync +replconf +ping",
-			"user "+sentinelUser+password+" resetkeys &* -@all +multi +slaveof +ping +exec +subscribe +config|rewrite +role +publish +info +client|setname +client|kill +script|kill",
+			"user "+storemember.SentinelUser+password+" resetkeys &* -@all +multi +slaveof +ping +exec +subscribe +config|rewrite +role +publish +info +client|setname +client|kill +script|kill",
 			"masteruser "+replicaUser, "masterauth "+m.password,
 			"replica-announce-ip "+m.addresses[m.n],
 			// A primary that nobody follows takes no writes: there may be another one.
@@ -379,7 +379,7 @@ func (m storeMember) sentinelConfig() string {
 		fmt.Sprintf("sentinel announce-port %d", PortSentinel),
 		// The primary is watched by that name.
 		fmt.Sprintf("sentinel monitor %s %s %d 2", storemember.Primary, storemember.PrimaryAddress, PortSessionStore),
-		fmt.Sprintf("sentinel auth-user %s %s", storemember.Primary, sentinelUser),
+		fmt.Sprintf("sentinel auth-user %s %s", storemember.Primary, storemember.SentinelUser),
 		fmt.Sprintf("sentinel auth-pass %s %s", storemember.Primary, m.password),
 		fmt.Sprintf("sentinel down-after-milliseconds %s 2000", storemember.Primary),
 		fmt.Sprintf("sentinel failover-timeout %s 5000", storemember.Primary),

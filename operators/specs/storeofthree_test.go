@@ -270,6 +270,32 @@ func TestIntegrationAStoreOfThreeOutlivesAnyNode(t *testing.T) {
 	for _, m := range members {
 		m.start()
 	}
-	primary(2)
+	last := primary(2)
 	write("all were off")
+
+	// Three grow out of one with data: the others begin with nothing, each when those before it have everything.
+	for _, m := range members {
+		m.kill()
+	}
+	alone := t.TempDir()
+	if err := os.Rename(filepath.Join(members[last].data, "appendonlydir"), filepath.Join(alone, "appendonlydir")); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range members {
+		m.data = t.TempDir()
+	}
+	members[0].data = alone
+	for n, m := range members {
+		m.start()
+		await("it has everything", func(ctx context.Context) error {
+			if synced, err := storemember.Synced(ctx, addresses[n], "password"); err != nil || !synced {
+				return fmt.Errorf("member %d has: %t, %v", n, synced, err)
+			}
+			return nil
+		})
+	}
+	if at := primary(2); at != 0 {
+		t.Errorf("member %d is the primary of three that have grown out of the first", at)
+	}
+	write("three out of one")
 }

@@ -34,6 +34,8 @@ const (
 	ServerPort, SentinelPort = 6379, 26379
 	// StoreUser is who keeps records in the server, and may look how much there is.
 	StoreUser = "core5g"
+	// SentinelUser is who a Sentinel is to a server.
+	SentinelUser = "sentinel"
 	// askLimit is how long a Sentinel is waited for, and rounds are how often all are asked while none answers.
 	askLimit = 2 * time.Second
 	rounds   = 3
@@ -305,11 +307,23 @@ func Ask(ctx context.Context, address, password string) (Word, error) {
 
 // isEmpty says whether the server at an address has nothing.
 func isEmpty(ctx context.Context, address, password string) (bool, error) {
-	c := redis.NewClient(&redis.Options{
-		Addr: net.JoinHostPort(address, strconv.Itoa(ServerPort)), Username: StoreUser, Password: password, MaxRetries: -1, DialTimeout: askLimit, ReadTimeout: askLimit,
-		ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
-	})
+	c := serverAt(address, StoreUser, password)
 	defer func() { _ = c.Close() }()
 	n, err := c.DBSize(ctx).Result()
 	return n == 0, err
+}
+
+// Synced says whether the server at an address has what the primary has: it is the primary, or follows it and has been given everything.
+func Synced(ctx context.Context, address, password string) (bool, error) {
+	c := serverAt(address, SentinelUser, password)
+	defer func() { _ = c.Close() }()
+	said, err := c.Info(ctx, "replication").Result()
+	return strings.Contains(said, "role:master") || strings.Contains(said, "master_link_status:up"), err
+}
+
+func serverAt(address, user, password string) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr: net.JoinHostPort(address, strconv.Itoa(ServerPort)), Username: user, Password: password, MaxRetries: -1, DialTimeout: askLimit, ReadTimeout: askLimit,
+		ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
+	})
 }
