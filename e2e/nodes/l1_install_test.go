@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 	"core5g.dev/core5g/e2e/takeover"
 )
 
@@ -20,7 +22,6 @@ core:
   spec:
     n2: {transport: %s}
     controlPlane: Core5G
-    sessionStore: {replicas: 3}
     amf: {workers: 2, terminators: 2}
     sessionManagement: {replicas: 2}
     subscriberDataReplicas: 2
@@ -60,18 +61,39 @@ func TestL1ACoreOfThreeNodes(t *testing.T) {
 
 	t.Run("no two pods of a function are on one node", func(t *testing.T) {
 		for _, selector := range []string{
-			"component=amf", "component=amf-n2", "component=smf", "component=subscriber-data", "component=operator", "component=upf", "component=session-store",
+			"component=amf", "component=amf-n2", "component=smf", "component=subscriber-data", "component=operator", "component=upf",
 		} {
 			check(t, cluster.Eventually(ctx, patience, func() error { return apart(ctx, "app.kubernetes.io/"+selector) }))
 		}
 	})
 	t.Run("they have budgets", func(t *testing.T) {
-		for _, name := range []string{"core5g-amf", "core5g-amf-n2", "core5g-smf", "core5g-subscriber-data", "core5g-session-store", upfInstance} {
+		for _, name := range []string{"core5g-amf", "core5g-amf-n2", "core5g-smf", "core5g-subscriber-data", upfInstance} {
 			if _, err := k.Run(ctx, "get", "poddisruptionbudget", name); err != nil {
 				t.Error(err)
 			}
 		}
 	})
+}
+
+// One session store becomes three while UEs are served: those that come begin with nothing, and are given what the first one has.
+func TestL1BTheSessionStoreGrows(t *testing.T) {
+	ctx := story(t, 10*time.Minute)
+	before := scene.Must[map[string]cluster.UEStatus](t)(settled(ctx))
+	tr := k.StartTraffic(ctx, supi(settledFrom), cluster.DataNetwork, unitName)
+	_, err := k.Run(ctx, "patch", "core5g", "core5g", "--type=merge", "-p", `{"spec":{"sessionStore":{"replicas":3}}}`)
+	check(t, err)
+	check(t, cluster.Eventually(ctx, patience, func() error { return members(ctx, 3) }))
+	check(t, cluster.Eventually(ctx, patience, func() error { return allWell(ctx) }))
+	check(t, tr.Lossless())
+	check(t, apart(ctx, "app.kubernetes.io/component=session-store"))
+	_, err = k.Run(ctx, "get", "poddisruptionbudget", storeName)
+	check(t, err)
+	for _, anew := range changed(before, scene.Must[map[string]cluster.UEStatus](t)(settled(ctx))) {
+		t.Error(anew)
+	}
+	for supi := range before { // what the store has of a UE is asked for, too
+		check(t, errors.Join(k.RAN(ctx, nil, "idle", "--ue", supi), k.RAN(ctx, nil, "service-request", "--ue", supi)))
+	}
 }
 
 // install has everything that may die on the other nodes: the first one is the last choice while pods are placed for the first time.

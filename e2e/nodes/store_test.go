@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,15 @@ func leader(ctx context.Context) (cluster.Object, error) {
 		said = errors.Join(said, fmt.Errorf("%s says that the primary is at %q, where there is no pod", asked.Metadata.Name, address))
 	}
 	return cluster.Object{}, fmt.Errorf("no pod of the session store says who the primary is: %w", said)
+}
+
+// members says whether so many pods of the session store are ready.
+func members(ctx context.Context, want int) error {
+	pods, err := k.Pods(ctx, "app.kubernetes.io/component=session-store")
+	if err == nil && (len(pods) != want || slices.ContainsFunc(pods, func(p cluster.Object) bool { return !p.Ready() })) {
+		err = fmt.Errorf("of %d pods of the session store, which should be %d, not all are ready", len(pods), want)
+	}
+	return err
 }
 
 // memberOf a pod's name: that of its Deployment.
