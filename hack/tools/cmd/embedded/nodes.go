@@ -211,6 +211,10 @@ func (s *settings) upNode(ctx context.Context, f *settings) error {
 	if err := f.makeCgroups(); err != nil {
 		return err
 	}
+	// A kubelet whose memory is not what it was does not begin, and the machine's is less by the hugepages of other clusters that come and go.
+	if err := os.RemoveAll(f.path("kubelet", "memory_manager_state")); err != nil {
+		return err
+	}
 	return f.startSandbox(func(pid int) error { return s.wire(f.number, pid) })
 }
 
