@@ -453,7 +453,10 @@ func (t *turn) unasked(m *n2.ModifyResponse) (qfis []byte) {
 // has not taken, and is to have, the session has no more.
 func (t *turn) accessSaysElse(m *n2.ModifyResponse) {
 	s, w := t.s, t.s.Wanted
-	taken := slices.DeleteFunc(slices.Clone(m.Flows), func(qfi byte) bool { return indexOf(s.Flows, qfi) >= 0 || indexOf(w.Flows, qfi) >= 0 })
+	taken := slices.DeleteFunc(slices.Clone(m.Flows), func(qfi byte) bool {
+		n := indexOf(s.Flows, qfi)
+		return n >= 0 && !s.Flows[n].Refused || indexOf(w.Flows, qfi) >= 0 // of a refused one that goes it is told nothing else
+	})
 	failed := slices.DeleteFunc(qfisOf(m.Failed), func(qfi byte) bool {
 		n := indexOf(s.Flows, qfi)
 		return n < 1 || s.Flows[n].Refused || indexOf(w.Flows, qfi) >= 0

@@ -188,6 +188,13 @@ func TestModificationByTheNetwork(t *testing.T) {
 			update1("the gNB does not take it back", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Failed: []n2.FlowCause{{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}}})}), unitDone,
 			update1("the gNB has let go", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{})}), rested,
 		}},
+		{name: "a flow that the gNB of before had no room for goes, with another AMBR, and the one to which the UE has come says late that it has taken it: it need not keep it", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded,
+			update1("the UE is at another gNB", Update{ToBeSwitched: true, N2Type: n2.InfoPathSwitchRequest, N2: makes(t, &n2.PathSwitchRequest{Downlink: otherGNB, Flows: []uint8{1, 2}})}), unitDone, taken(3),
+			modified(t, n2.FlowCause{QFI: 3, Cause: ngapcause.RadioResourcesNotAvailable}), done, unitDone,
+			{name: "the Slice, 5 s later", event: SettingsChanged{}, first: func(list []configuration.Slice) { flows(list); bigger(list) }, later: behindTime}, commanded,
+			update1("the gNB has the flow", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{3}})}), taken(3), gnbHas, done, unitDone,
+		}},
 		{name: "a record of before, of a flow that its unit has not taken back, and that nobody is told of: made anew without it, and told", from: func(tr *teller) State {
 			tr.configure(gameForAll)
 			st := tr.lead(active(tr), SettingsChanged{})

@@ -86,6 +86,7 @@ var fresh = []uint64{
 	371394, // an access network to which a UE went answered what the one before had been asked for, and counted as one that had taken a flow that it did not have
 	371788, // likewise
 	373341, // a unit that began anew gave what a session had to another, because it heard behind its association that there is something to restore: the world's fault
+	380579, // an access network said late that it had taken a flow, while its end, which it was told nothing of, was under way, and kept it
 }
 
 const subscribers = 4
