@@ -26,7 +26,12 @@ type areas struct {
 	states []configuration.State // of the units, by number
 	edge   bool                  // there is a breakout
 	prefix byte
+	// silence is when, all being well otherwise, no unit reaches the access networks for a moment; 0: never.
+	silence time.Duration
 }
+
+// aGNBNotReached is what has come about where that was so.
+const aGNBNotReached = "a gNB not reached"
 
 func (w *world) newAreas(seed uint64) {
 	chance := rand.New(rand.NewPCG(seed, 2))
@@ -34,6 +39,9 @@ func (w *world) newAreas(seed uint64) {
 		return
 	}
 	w.areas = &areas{rand: chance, routed: chance.IntN(2) == 0, states: make([]configuration.State, 3), edge: chance.IntN(2) == 0}
+	if late := rand.New(rand.NewPCG(seed, 10)); w.fresh && late.IntN(4) == 0 { // of its own: other worlds go on as they did
+		w.areas.silence = time.Millisecond + time.Duration(late.Int64N(int64(9*time.Second)))
+	}
 }
 
 // lay out a data network and its units.
@@ -136,6 +144,10 @@ func (w *world) pathsFail() {
 	if other := w.units[w.areas.rand.IntN(len(w.units))]; other != u {
 		peer = other.address
 	}
+	w.pathFails(u, peer)
+}
+
+func (w *world) pathFails(u *unit, peer netip.Addr) {
 	if u.silent() {
 		return
 	}
@@ -149,6 +161,19 @@ func (w *world) pathsFail() {
 			}
 		})
 	}
+}
+
+// silence of the access networks, before anybody has looked whether all agree. What a UE does by itself would make good for what they are not told.
+func (w *world) silence() {
+	if w.areas == nil || w.areas.silence == 0 {
+		return
+	}
+	w.After(w.areas.silence, func() {
+		w.Ended[aGNBNotReached]++
+		for _, u := range w.units {
+			w.pathFails(u, gnb)
+		}
+	})
 }
 
 // roams: the UE may be in another tracking area by now.
@@ -248,6 +273,36 @@ func (u *ue) letGo(a procedure.AskTransfer) bool {
 type unitsSession struct {
 	nodeID string
 	cpSEID uint64
+}
+
+// ended: whose record says that a session is there no more has asked its units to delete it, but those that do not come back. Else it would stay there until all
+// that they have is looked at.
+func (w *world) ended(was, is *record.Session) {
+	if was == nil || w.unsettled() {
+		return
+	}
+	goes := is == nil || is.CPSEID != was.CPSEID
+	stays := func(node string, cpSEID uint64) {
+		if !w.config.UnitGone(node) && !w.deleting[unitsSession{node, cpSEID}] {
+			w.Fail("%s: session %x stays at %s, and has ended", was.SUPI, cpSEID, node)
+		}
+	}
+	if was.UPSEID != 0 && (goes || is.Phase == record.Releasing && is.UPSEID == 0) {
+		stays(was.Unit.NodeID, was.CPSEID)
+	}
+	if b := was.Branch; b != nil && b.UPSEID != 0 && (goes || is.Phase == record.Releasing && is.Branch == nil) {
+		stays(b.NodeID, b.CPSEID)
+	}
+}
+
+// deletes notes what units are asked to delete, and to make anew.
+func (w *world) deletes(a procedure.AskUnit) {
+	switch at := (unitsSession{a.Unit.NodeID, a.CPSEID}); a.Operation {
+	case procedure.Delete:
+		w.deleting[at] = true
+	case procedure.Establish:
+		delete(w.deleting, at)
+	}
 }
 
 // dropped: what a session has left is forgotten when its unit was asked to delete it, has it again, or does not come back. Else it would stay there until all that the unit has is looked at.

@@ -99,9 +99,6 @@ const n4Time = 3 * time.Second
 // overN4 asks a unit. Request or answer may be lost each time that it is sent, and the unit may be away.
 func (w *world) overN4(shard uint16, a procedure.AskUnit, back func(procedure.Event)) {
 	u := w.unitNamed(a.Unit.NodeID)
-	if a.Operation == procedure.Delete {
-		w.deleting[unitsSession{u.nodeID, a.CPSEID}] = true
-	}
 	silent := func() { w.After(n4Time, func() { back(procedure.Unit{Outcome: procedure.Unknown}) }) }
 	switch {
 	case u.silent() && w.Chance(2):

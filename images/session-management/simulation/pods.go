@@ -151,12 +151,16 @@ func (v *view) Stopped(why error) {
 func (v *view) Do(e procedure.Effect, done func(procedure.Event)) {
 	v.pod.w.leaves(v)
 	v.asks(e)
-	if a, ok := e.(procedure.AskUnit); ok && v.held.n4 != nil {
+	a, toUnit := e.(procedure.AskUnit)
+	if toUnit {
+		v.pod.w.deletes(a)
+	}
+	if toUnit && v.held.n4 != nil {
 		v.held.n4.ask(a, func(answer procedure.Event) { v.in(func() { done(answer) }) })
 		return
 	}
 	v.pod.w.do(v.held.shard, e, func(answer procedure.Event) {
-		if a, ok := e.(procedure.AskUnit); ok {
+		if toUnit {
 			v.carries(a.CPSEID, answer)
 		}
 		v.in(func() { done(answer) })

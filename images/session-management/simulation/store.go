@@ -47,6 +47,7 @@ func (w *world) written(key string) {
 	}
 	is, was := w.truth(key), w.records[key]
 	w.records[key] = is
+	w.ended(was, is)
 	if is == nil {
 		delete(w.records, key)
 	} else {

@@ -277,6 +277,7 @@ func (w *world) Run() error {
 	w.Note("all is well from here on; units are upf-c: %v", w.real)
 	w.pcf.calm()
 	w.chf.calm()
+	w.silence()
 	for _, p := range w.pods {
 		p.Frozen = time.Time{}
 	}
