@@ -72,7 +72,8 @@ func unitMoved() predicate.Predicate {
 // linkMembers makes what members need to be in touch with each other and with their Leases.
 func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 	policy := specs.StandbyPolicy(s.upf)
-	if !specs.Redundant(s.upf) || s.core == nil || s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
+	redundant := specs.Redundant(s.upf) || s.halted != nil // what runs may be of the time with redundancy
+	if !redundant || s.core == nil || s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
 		if err := r.applier.remove(ctx, s.upf, policy); err != nil {
 			return err
 		}
@@ -157,11 +158,15 @@ func (c *certifier) keepStandby(ctx context.Context, upf *api.UPFInstance) (cert
 // findMembers finds out who serves a unit, and who stands by.
 func (r *UPFReconciler) findMembers(ctx context.Context, s *upfScope, u *unitScope, there map[specs.Member]*corev1.Pod) error {
 	if !specs.Redundant(s.upf) {
-		if pod := there[specs.MemberA]; pod != nil {
-			u.see(pod)
+		first, second := there[specs.MemberA], there[specs.MemberB]
+		if s.halted != nil && second != nil && second.Labels[api.LabelServing] != "" && owns(s.upf, second) {
+			first, second = second, first // the unit is who serves it, until there can be another pod
 		}
-		if pod := there[specs.MemberB]; pod != nil && owns(s.upf, pod) {
-			u.leftover = pod
+		if first != nil {
+			u.see(first)
+		}
+		if second != nil && owns(s.upf, second) {
+			u.leftover = second
 		}
 		return nil
 	}
@@ -327,8 +332,8 @@ func (r *UPFReconciler) mayMake(ctx context.Context, s *upfScope, u *unitScope) 
 }
 
 // endLeftover takes away a pod of the time with redundancy.
-func (r *UPFReconciler) endLeftover(ctx context.Context, u *unitScope) error {
-	if u.leftover == nil || !u.leftover.DeletionTimestamp.IsZero() {
+func (r *UPFReconciler) endLeftover(ctx context.Context, s *upfScope, u *unitScope) error {
+	if u.leftover == nil || s.halted != nil || !u.leftover.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return client.IgnoreNotFound(r.Delete(ctx, u.leftover, client.Preconditions{UID: &u.leftover.UID}))
@@ -357,6 +362,10 @@ func (r *UPFReconciler) keepStandby(ctx context.Context, s *upfScope, u *unitSco
 		return r.create(ctx, s, b)
 	case finished(b.pod):
 		return r.reject(ctx, s, b)
+	case s.halted != nil:
+		b.pending = b.status.Hash != b.want.TemplateHash
+		b.observeStandby()
+		return nil
 	case specs.Gated(b.pod) && b.status.Hash == b.want.TemplateHash:
 		return r.open(ctx, s, b)
 	case specs.Gated(b.pod):

@@ -25,6 +25,9 @@ import (
 // any more, it failed, its node is lost for good (lostnode.go), the user changed the UPFInstance, or the user let a pending update through. A new
 // version of the operator changes the template and not the specification, and only says so.
 //
+// While no pod can be made, because of a mistake in the UPFInstance or because something is missing, none that runs is taken down to be made anew:
+// it goes on as what it was made of, and UpdatePending says why.
+//
 // A kubelet that refuses a pod (TopologyAffinityError, UnexpectedAdmissionError, OutOfcpu, …) leaves it
 // Failed. That is data: it becomes status and an Event, the pod is deleted, and the next one is made
 // after a back-off that doubles from 5 s to 5 min. Nothing makes pods in a storm.
@@ -110,6 +113,16 @@ func newUnitScope(upf *api.UPFInstance, number int) *unitScope {
 	return u
 }
 
+// keepAddresses that were the unit's, as its pod does.
+func (u *unitScope) keepAddresses(upf *api.UPFInstance) {
+	for _, old := range upf.Status.UnitStatuses {
+		if old.Name == u.status.Name {
+			u.status.N3Endpoints, u.status.N6Address = old.N3Endpoints, old.N6Address
+			u.status.NetworkInstances, u.status.NAT44Addresses = old.NetworkInstances, old.NAT44Addresses
+		}
+	}
+}
+
 // doom lets the pod go once the status that says why is written.
 func (u *unitScope) doom(state api.UnitState, message string) {
 	u.doomed = true
@@ -143,7 +156,7 @@ func (u *unitScope) see(pod *corev1.Pod) {
 // keepUnit moves one unit a step towards what is wanted, and notes how it is.
 func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope) error {
 	switch {
-	case u.leftover != nil:
+	case u.leftover != nil && s.halted == nil:
 		u.note(api.UnitPending, fmt.Sprintf("waits for the end of pod %s, of the time with redundancy", u.leftover.Name))
 		return nil
 	case u.pod != nil && !owns(s.upf, u.pod):
@@ -164,6 +177,8 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 		return r.create(ctx, s, u)
 	case finished(u.pod):
 		return r.reject(ctx, s, u)
+	case s.halted != nil:
+		u.pending = u.status.Hash != u.want.TemplateHash
 	case specs.Gated(u.pod):
 		if u.status.Hash != u.want.TemplateHash {
 			u.doom(api.UnitPending, "the pod is made anew: the UPFInstance was changed before it started")
@@ -175,7 +190,7 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 	case u.cordoned && u.elsewhere != "" && (u.status.Drain != nil || s.mayDisturb(u)):
 		return r.leave(ctx, s, u, fmt.Sprintf("node %s is cordoned", u.pod.Spec.NodeName))
 	}
-	if r.askTopology(ctx, s, u); s.replaces(u) && (u.status.Drain != nil || s.mayDisturb(u)) {
+	if r.askTopology(ctx, s, u); s.halted == nil && s.replaces(u) && (u.status.Drain != nil || s.mayDisturb(u)) {
 		return r.replaceMisaligned(ctx, s, u)
 	}
 	u.status.Drain = nil
@@ -210,8 +225,8 @@ func (u *unitScope) observe() {
 }
 
 func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) error {
-	if s.halted {
-		u.note(api.UnitPending, "no pod can be made: the other conditions say why")
+	if s.halted != nil {
+		u.note(api.UnitPending, "no pod can be made: "+s.halted.Message)
 		return nil
 	}
 	if u.taken != "" {
@@ -345,7 +360,7 @@ func (r *UPFReconciler) reject(ctx context.Context, s *upfScope, u *unitScope) e
 // discard takes away the pods that the written status counts or gives up.
 func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 	for _, u := range s.members() {
-		if err := r.endLeftover(ctx, u); err != nil {
+		if err := r.endLeftover(ctx, s, u); err != nil {
 			return err
 		}
 		options := []client.DeleteOption{}
@@ -440,7 +455,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 	s.observeGateways()
 	s.observeStandbys()
 	s.observeLostNodes()
-	if s.halted {
+	if s.halted != nil {
 		return nil
 	}
 	s.observePlaced()
@@ -464,6 +479,9 @@ func (s *upfScope) observePending() {
 		cost = [2]string{"its pods are to be replaced: the standby's, which then takes over, and the other", "each after its standby, which takes over"}
 	}
 	switch {
+	case len(waiting) > 0 && s.halted != nil:
+		s.conditions.yes(api.ConditionUpdatePending, s.halted.Reason,
+			fmt.Sprintf("image or configuration of %s has changed, but no pod can be made, and those that run stay as they are: %s", strings.Join(waiting, ", "), s.halted.Message))
 	case len(waiting) > 0:
 		s.conditions.yes(api.ConditionUpdatePending, api.ReasonRestartRequired,
 			fmt.Sprintf("image or configuration of %s has changed, and %s. Choose the moment: kubectl annotate --overwrite upfinstance %s %s=%s",

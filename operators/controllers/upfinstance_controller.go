@@ -81,8 +81,8 @@ type upfScope struct {
 	conditions conditions
 	// kept is what was given to Slices, and what N4 Services are to have again.
 	kept *allocations
-	// halted is set when no pod can be made.
-	halted bool
+	// halted is why no pod can be made; what runs goes on running then.
+	halted *specs.Problem
 	// unguarded is why nothing keeps evictions from the units.
 	unguarded string
 	// unlinked is why no member of a unit with redundancy can be made.
@@ -94,6 +94,13 @@ type upfScope struct {
 func (s *upfScope) again(in time.Duration) {
 	if s.requeue == 0 || in < s.requeue {
 		s.requeue = max(in, time.Millisecond)
+	}
+}
+
+// halt lets no pod be made in this pass, for the first reason that there is.
+func (s *upfScope) halt(problem *specs.Problem) {
+	if s.halted == nil {
+		s.halted = problem
 	}
 }
 
@@ -272,6 +279,7 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err
 	if err := r.List(ctx, &upfs, client.InNamespace(s.upf.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
+	before := s.upf.Status.Endpoints
 	given, absent := s.given(all.Items)
 	s.upf.Status.Endpoints = given
 	var wanted []api.Slice
@@ -286,26 +294,29 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err
 		}
 		wanted = append(wanted, all.Items[i])
 	}
-	allocated, left := specs.AllocateEndpoints(s.upf, wanted, absent...)
+	mistake := specs.AddressProblem(s.upf, upfs.Items)
+	if mistake == nil {
+		mistake = specs.NetworksProblem(s.upf)
+	}
+	if mistake == nil {
+		mistake = specs.MemoryProblem(s.upf, s.core)
+	}
+	var stay []api.EndpointAllocation
+	if mistake != nil {
+		s.halt(mistake)
+		stay, wanted = staying(before, wanted)
+		if !s.conditions.is(api.ConditionPlaced) {
+			s.conditions.no(api.ConditionPlaced, mistake.Reason, mistake.Message)
+		}
+	}
+	allocated, left := specs.AllocateEndpoints(s.upf, wanted, slices.Concat(absent, stay)...)
+	allocated = slices.SortedFunc(slices.Values(slices.Concat(allocated, stay)), func(a, b api.EndpointAllocation) int { return strings.Compare(a.Slice, b.Slice) })
 	s.upf.Status.Endpoints = allocated
 	s.keepEndpoints(slices.Concat(allocated, absent))
 	if err := r.keepAllocations(ctx, s); err != nil { // before anybody is told
 		return err
 	}
-	overlap := specs.AddressProblem(s.upf, upfs.Items)
-	if overlap == nil {
-		overlap = specs.NetworksProblem(s.upf)
-	}
-	if overlap == nil {
-		overlap = specs.MemoryProblem(s.upf, s.core)
-	}
-	if overlap != nil {
-		s.halted = true // what runs goes on running
-		if !s.conditions.is(api.ConditionPlaced) {
-			s.conditions.no(api.ConditionPlaced, overlap.Reason, overlap.Message)
-		}
-	}
-	for _, problem := range []*specs.Problem{overlap, specs.EndpointsProblem(s.upf, left), specs.UnitsProblem(s.upf)} {
+	for _, problem := range []*specs.Problem{mistake, specs.EndpointsProblem(s.upf, left), specs.UnitsProblem(s.upf)} {
 		if problem != nil {
 			s.conditions.no(api.ConditionEndpointsAllocated, problem.Reason, problem.Message)
 			return nil
@@ -317,6 +328,19 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err
 	}
 	s.conditions.yes(api.ConditionEndpointsAllocated, api.ReasonReady, message)
 	return nil
+}
+
+// staying are endpoints that Slices keep, because the pods that have them do; the other Slices are left.
+func staying(had []api.EndpointAllocation, wanted []api.Slice) (stay []api.EndpointAllocation, others []api.Slice) {
+	for i := range wanted {
+		at := slices.IndexFunc(had, func(e api.EndpointAllocation) bool { return e.Slice == wanted[i].Name })
+		if at < 0 {
+			others = append(others, wanted[i])
+			continue
+		}
+		stay = append(stay, had[at])
+	}
+	return stay, others
 }
 
 // given are the N3 endpoints of Slices, by what is written down and else by the status; absent those of Slices that have not come yet.
@@ -358,7 +382,7 @@ func (s *upfScope) taken(err error) error {
 	if !is {
 		return err
 	}
-	s.halted = true
+	s.halt(&specs.Problem{Reason: api.ReasonNameTaken, Message: taken.Error()})
 	s.again(takenRetry)
 	s.conditions.no(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
 	return nil
@@ -367,9 +391,9 @@ func (s *upfScope) taken(err error) error {
 func (r *UPFReconciler) applyAttachments(ctx context.Context, s *upfScope) error {
 	_, err := r.RESTMapper().RESTMapping(specs.AttachmentKind.GroupKind(), specs.AttachmentKind.Version)
 	if meta.IsNoMatchError(err) {
-		s.halted = true
-		s.again(multusRetry)
 		message := "the cluster has no kind NetworkAttachmentDefinition, so no pod can have N3 and N6 interfaces: install Multus"
+		s.halt(&specs.Problem{Reason: api.ReasonNoMultus, Message: message})
+		s.again(multusRetry)
 		s.conditions.no(api.ConditionN3Attached, api.ReasonNoMultus, message)
 		s.conditions.no(api.ConditionN6Attached, api.ReasonNoMultus, message)
 		s.conditions.no(api.ConditionPlaced, api.ReasonNoMultus, message)
@@ -381,7 +405,7 @@ func (r *UPFReconciler) applyAttachments(ctx context.Context, s *upfScope) error
 	for _, a := range specs.Attachments(s.upf) {
 		err := r.applier.apply(ctx, a)
 		if taken := (*takenError)(nil); errors.As(err, &taken) {
-			s.halted = true
+			s.halt(&specs.Problem{Reason: api.ReasonNameTaken, Message: taken.Error()})
 			s.again(takenRetry)
 			s.conditions.no(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
 			continue
@@ -399,6 +423,15 @@ func wantedUnits(upf *api.UPFInstance) int {
 		return 0
 	}
 	return possibleUnits(upf)
+}
+
+// wantedUnits is wantedUnits of the UPFInstance. While no pod can be made, it is what is asked for: what is wrong may be the addresses of units that run.
+func (s *upfScope) wantedUnits() int {
+	wanted := wantedUnits(s.upf)
+	if s.halted != nil && wanted > 0 {
+		return specs.AskedUnits(s.upf)
+	}
+	return wanted
 }
 
 // possibleUnits is how many pods there would be if the UPFInstance were unlocked.
@@ -434,6 +467,10 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(numbers)) {
 		u := newUnitScope(s.upf, number)
+		if s.halted != nil {
+			u.wanted = number < s.wantedUnits()
+			u.keepAddresses(s.upf)
+		}
 		if err := r.findMembers(ctx, s, u, byNumber[number]); err != nil {
 			return err
 		}
@@ -511,7 +548,7 @@ func (r *UPFReconciler) admitOutside(ctx context.Context, s *upfScope) error {
 
 // applyBudget keeps evictions from the units.
 func (r *UPFReconciler) applyBudget(ctx context.Context, s *upfScope) error {
-	err := r.applier.apply(ctx, specs.DisruptionBudget(s.upf, wantedUnits(s.upf)))
+	err := r.applier.apply(ctx, specs.DisruptionBudget(s.upf, s.wantedUnits()))
 	if taken := (*takenError)(nil); errors.As(err, &taken) {
 		s.unguarded = taken.Error()
 		s.again(takenRetry)
@@ -542,18 +579,16 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 		if u.want.Config != nil {
 			read[u.want.Config.Name] = true
 		}
-		if u.pod != nil {
-			for _, v := range u.pod.Spec.Volumes {
-				if v.ConfigMap != nil {
-					read[v.ConfigMap.Name] = true
-				}
+		for _, pod := range []*corev1.Pod{u.pod, u.leftover} {
+			for _, name := range configurationsOf(pod) {
+				read[name] = true
 			}
 		}
 		fronted[specs.N4ServiceName(s.upf.Name, u.number)] = true
 		if s.upf.Spec.N4.ServiceType == corev1.ServiceTypeLoadBalancer {
 			fronted[specs.N4OutsideServiceName(s.upf.Name, u.number)] = true
 		}
-		if u.of != nil {
+		if u.of != nil || s.halted != nil { // what runs may be of the time with redundancy
 			for _, m := range specs.Members {
 				fronted[specs.StandbyServiceName(s.upf.Name, u.number, m)] = true
 			}
@@ -586,6 +621,19 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 		}
 	}
 	return nil
+}
+
+// configurationsOf a pod, which may be nil, are the ConfigMaps that it reads.
+func configurationsOf(pod *corev1.Pod) (names []string) {
+	if pod == nil {
+		return nil
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.ConfigMap != nil {
+			names = append(names, v.ConfigMap.Name)
+		}
+	}
+	return names
 }
 
 // knowSuccessors says what to write so that a shard's next holder is known to the units.
