@@ -530,10 +530,17 @@ func TestAssociationsThatComeTooLate(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			one, two := listen(t), listen(t)
-			p := podAt(t, func() []string { return []string{one.listener.Addr().String(), two.listener.Addr().String()} })
+			var both atomic.Bool // who is called before another life of its pod was is taken for the one of before
+			p := podAt(t, func() []string {
+				if !both.Load() {
+					return []string{one.listener.Addr().String()}
+				}
+				return []string{one.listener.Addr().String(), two.listener.Addr().String()}
+			})
 			c := one.met("n2-0/1", 4)
 			p.awaits(t, "n2-0/1", 4, runner.There)
 			if x.replaced {
+				both.Store(true)
 				two.met("n2-0/2")
 				p.awaits(t, "n2-0/1", 4, runner.Gone)
 			}
