@@ -110,7 +110,7 @@ e2e: running free5gc fused
 	@$(MAKE) --no-print-directory kubectl-plugin
 	@CORE5G_E2E=1 $(GO) test $(OF_STORIES) -count=1 -timeout 40m ./e2e/suite/...
 
-# From the previous release to this one and back. Builds the previous one's images the first time.
+# From the previous release to this one and back. Makes the previous one the first time, by its own make release.
 e2e-upgrade: running
 	@CORE5G_UPGRADE=1 CORE5G_RESTORE=1 $(GO) test $(OF_STORIES) -count=1 -timeout 40m ./e2e/upgrade/
 

@@ -5,7 +5,7 @@
 #   hack/cluster.sh down [--force]         remove every trace of it (--force: also of a clone that is gone)
 #   hack/cluster.sh status                 0 when it is up and well
 #   hack/cluster.sh kubeconfig             print the path of its kubeconfig
-#   hack/cluster.sh load-image FILE…       give it images: docker archives, out/images/*.tar
+#   hack/cluster.sh load-image FILE…       give it images: docker archives, out/images/*.tar, or those of a release
 #   hack/cluster.sh node off|cut|on NAME   kill all processes of a further node (CORE5G_NODES), pull its cables
 #                                          out, or have it up again; of the embedded cluster
 #   hack/cluster.sh prerequisites PART…    what core5g uses where a cluster has it: monitoring (Prometheus and

@@ -3,15 +3,17 @@
 #
 #   hack/previous-release.sh revision      print its commit
 #   hack/previous-release.sh version       print its version
-#   hack/previous-release.sh build         out/previous/chart, and out/previous/images/*.tar tagged :previous
+#   hack/previous-release.sh build         out/previous/release: the files that its own hack/release.sh makes
+#
+# It is restricted to what the story of an upgrade runs: images of this machine's architecture, without free5GC's AMF and SMF, one plug-in, no signature.
 #
 # Chart.yaml has the version of the release that is being made, so the previous release is the last commit
 # with another version. CORE5G_PREVIOUS names another revision.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# What no installation runs: the clusters' own images and the simulator.
-left_out=" cluster-dns pause ran "
+# What the upgraded core does not run: the clusters' own images, the simulator, and what a core has with controlPlane: Free5GC or layout: Fused.
+left_out=" cluster-dns pause ran amf smf control-plane "
 out=$PWD/out/previous
 
 fail() {
@@ -50,29 +52,34 @@ revision() {
 }
 
 build() {
-	local commit src image present=()
+	local commit src version image images=()
 	commit=$(revision)
-	if [[ -f $out/commit && $(<"$out/commit") == "$commit" ]]; then
-		echo "previous-release: $(chart_version "$commit") (${commit:0:12}) is built already"
+	version=$(chart_version "$commit")
+	if [[ -f $out/release/manifest.json && -f $out/commit && $(<"$out/commit") == "$commit" ]]; then
+		echo "previous-release: $version (${commit:0:12}) is made already"
 		return
 	fi
-	echo "previous-release: building $(chart_version "$commit") (${commit:0:12}) in out/previous"
+	git cat-file -e "$commit:hack/release.sh" 2>/dev/null ||
+		fail "$version (${commit:0:12}) has no hack/release.sh that would make a release of it: name a later revision with CORE5G_PREVIOUS"
+	# What was never released is made as a candidate: a release has a section of the changes.
+	git show "$commit:CHANGELOG.md" | grep -qxF "## $version" || version+=-rc.0
+	echo "previous-release: making $version (${commit:0:12}) in out/previous"
 	rm -rf "$out"
 	src=$out/source
-	mkdir -p "$src"
-	git archive "$commit" | tar -xf - -C "$src"
-	# Of the clone around it the programs would otherwise say that they are.
-	export GOFLAGS="${GOFLAGS-} -buildvcs=false -trimpath"
-	make --no-print-directory -s -C "$src" nf bin
-	make --no-print-directory -s -C "$src/images" database
-	go build -C "$src" -o out/bin/ ./hack/image
-	for image in "$src"/images/*/image.yaml; do
-		image=$(basename "$(dirname "$image")")
-		[[ $left_out == *" $image "* ]] || present+=("$image")
-	done
-	(cd "$src" && out/bin/image -tag previous "${present[@]}")
-	cp -r "$src/charts/core5g" "$out/chart"
-	mv "$src/out/images" "$out/images"
+	# A repository of its own, of this one commit: the script releases what its HEAD is.
+	git init --quiet "$src"
+	git -C "$src" fetch --quiet --depth=1 "file://$PWD" "$commit"
+	git -C "$src" checkout --quiet --detach FETCH_HEAD
+	hack/tools/build.sh helm
+	mkdir -p "$src/out/bin"
+	ln -s "$PWD/out/bin/helm" "$src/out/bin/helm"
+	while IFS= read -r image; do
+		[[ $left_out == *" $image "* ]] || images+=("$image")
+	done < <(git ls-tree -r --name-only "$commit" images | sed -n 's|^images/\([^/]*\)/image.yaml$|\1|p')
+	# Flags as here: what both have is compiled once.
+	(source hack/goflags.sh && cd "$src" && IMAGES="${images[*]}" ARCHS=$(go env GOHOSTARCH) PLUGINS=linux-$(go env GOHOSTARCH) \
+		CORE5G_RELEASE_KEY='' PREVIOUS='' hack/release.sh "$version")
+	mv "$src/out/release/$version" "$out/release"
 	rm -rf "$src"
 	echo "$commit" >"$out/commit"
 }

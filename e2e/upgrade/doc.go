@@ -1,6 +1,6 @@
 // Package upgrade takes a cluster from the previous release to this one and back, with a UE attached and
-// packets on their way: the previous release's chart and images are built from the history
-// (hack/previous-release.sh), this one's are those of `make up`.
+// packets on their way. The previous release is the files that `make release` of its last commit makes (hack/previous-release.sh): chart and images
+// by digest. This one's are those of `make up`.
 //
 //	make e2e-upgrade
 //	make e2e-apart	hands the release's operator to a release of its own, and takes it back (TestApart)

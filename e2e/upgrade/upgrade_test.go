@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/release"
 	"core5g.dev/core5g/e2e/scene"
 )
 
@@ -25,9 +26,6 @@ const (
 	supi        = "imsi-208930000000001"
 	dataNetwork = cluster.DataNetwork
 	unit        = "upf-0"
-	// Chart and images of the previous release, as hack/previous-release.sh leaves them.
-	previous    = "out/previous"
-	previousTag = "previous"
 	tag         = "dev"
 	patience    = 3 * time.Minute
 )
@@ -40,6 +38,8 @@ const n2 = "amf-n2"
 // upgrade is what the stories share. They stand in the order of their files' only test.
 type upgrade struct {
 	*cluster.Cluster
+	// before are the files of the previous release, of TestUpgrade alone.
+	before *release.Files
 }
 
 // alone is the core of a story by itself, which a variable asks for, and a target of make: it is ready, and its phone is attached.
@@ -52,7 +52,7 @@ func alone(t *testing.T, variable, target string) (upgrade, context.Context) {
 	t.Cleanup(cancel)
 	k, err := cluster.Open(ctx)
 	check(t, err)
-	u := upgrade{k}
+	u := upgrade{Cluster: k}
 	check(t, u.There(ctx, "core5g/core5g", "upfinstance/upf", "slice/internet", "deployment/ran"))
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -75,7 +75,13 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := upgrade{k}
+	u := upgrade{Cluster: k}
+	began := time.Now()
+	u.command(t, ctx, "hack/previous-release.sh", "build")
+	if u.before, err = release.Open(filepath.Join(k.Root, "out/previous/release")); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("release %s is made: %.0f s", u.before.Version, time.Since(began).Seconds())
 	for _, step := range []struct {
 		name string
 		run  func(*testing.T, context.Context)
@@ -104,19 +110,15 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// previousRelease installs it from its own chart and images, in place of whatever is there.
+// previousRelease installs it from its files, in place of whatever is there.
 func (u upgrade) previousRelease(t *testing.T, ctx context.Context) {
-	u.command(t, ctx, "hack/previous-release.sh", "build")
-	archives, err := filepath.Glob(filepath.Join(u.Root, previous, "images/*.tar"))
-	check(t, err)
-	u.command(t, ctx, "hack/cluster.sh", append([]string{"load-image"}, archives...)...)
+	u.command(t, ctx, "hack/cluster.sh", append([]string{"load-image"}, u.before.Archives()...)...)
 
 	check(t, u.Delete(ctx, "manifests/samples/ran.yaml", "manifests/slice-second.yaml", "manifests/slice.yaml"))
 	if _, err := u.HelmRun(ctx, "status", cluster.Release); err == nil {
 		u.helm(t, ctx, "uninstall", cluster.Release, "--wait", "--timeout", "5m")
 	}
-	u.helm(t, ctx, append([]string{"install", cluster.Release, filepath.Join(previous, "chart"), "--create-namespace", "--wait", "--timeout", "4m",
-		"--set", "images.tag=" + previousTag}, u.site()...)...)
+	u.helm(t, ctx, append([]string{"install", cluster.Release, filepath.Join(u.before.Folder, u.before.Chart), "--create-namespace", "--wait", "--timeout", "4m"}, u.site()...)...)
 	u.newestVersion(t, ctx)
 	// Its definitions have v1alpha1 alone.
 	slice, err := os.ReadFile(filepath.Join(u.Root, "manifests/slice.yaml"))
@@ -127,6 +129,9 @@ func (u upgrade) previousRelease(t *testing.T, ctx context.Context) {
 	check(t, u.Apply(ctx, "manifests/samples/ran.yaml"))
 	u.ready(t, ctx)
 	u.attached(t, ctx)
+	for _, component := range append([]string{"operator", "upf"}, keeping...) {
+		u.previousImage(t, ctx, component)
+	}
 }
 
 // newestVersion has kubectl ask which versions are served, as docs/upgrade.md says: it asks for the newest one that it remembers, also when that is gone.
@@ -139,13 +144,13 @@ func (u upgrade) newestVersion(t *testing.T, ctx context.Context) {
 // newOperator takes over chart, definitions and operator; the functions keep their images.
 func (u upgrade) newOperator(t *testing.T, ctx context.Context) {
 	if replaced := u.withTraffic(t, ctx, func() {
-		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+previousTag)...)
+		u.helm(t, ctx, u.upgradeTo(t, "--set", "images.tag="+tag, "--set", "core.spec.images.tag="+u.before.Version)...)
 	}); len(replaced) > 0 {
 		t.Errorf("a new operator alone has replaced %s", strings.Join(replaced, " and "))
 	}
-	u.definitionsAre(t, ctx, "charts/core5g")
+	u.definitionsAre(t, ctx, filepath.Join(u.Root, "charts/core5g"))
 	u.image(t, ctx, "operator", tag)
-	u.image(t, ctx, "amf", previousTag)
+	u.previousImage(t, ctx, "amf")
 	u.clearText(t, ctx)
 }
 
@@ -154,16 +159,16 @@ func (u upgrade) operatorBack(t *testing.T, ctx context.Context) {
 		u.helm(t, ctx, "rollback", cluster.Release, "1", "--wait", "--timeout", "4m")
 		u.newestVersion(t, ctx)
 	})
-	u.definitionsAre(t, ctx, filepath.Join(previous, "chart"))
-	u.image(t, ctx, "operator", previousTag)
-	u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+previousTag)...)
+	u.definitionsAre(t, ctx, u.previousChart(t, ctx))
+	u.previousImage(t, ctx, "operator")
+	u.helm(t, ctx, u.upgradeTo(t, "--set", "images.tag="+tag, "--set", "core.spec.images.tag="+u.before.Version)...)
 	u.ready(t, ctx)
 }
 
 // newControlPlane lets the core's functions follow.
 func (u upgrade) newControlPlane(t *testing.T, ctx context.Context) {
 	u.withTraffic(t, ctx, func() {
-		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+tag)...)
+		u.helm(t, ctx, u.upgradeTo(t, "--set", "images.tag="+tag, "--set", "core.spec.images.tag="+tag)...)
 		u.images(t, ctx, keeping, tag)
 	})
 }
@@ -194,16 +199,18 @@ func (u upgrade) everythingBack(t *testing.T, ctx context.Context) {
 	u.withTraffic(t, ctx, func() {
 		u.helm(t, ctx, "rollback", cluster.Release, "1", "--wait", "--timeout", "4m")
 		u.newestVersion(t, ctx)
-		u.images(t, ctx, keeping, previousTag)
+		for _, component := range keeping {
+			u.previousImage(t, ctx, component)
+		}
 	})
-	u.definitionsAre(t, ctx, filepath.Join(previous, "chart"))
-	u.image(t, ctx, "operator", previousTag)
+	u.definitionsAre(t, ctx, u.previousChart(t, ctx))
+	u.previousImage(t, ctx, "operator")
 }
 
 // oneStep is the upgrade of somebody who has read nothing.
 func (u upgrade) oneStep(t *testing.T, ctx context.Context) {
 	u.withTraffic(t, ctx, func() {
-		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+tag)...)
+		u.helm(t, ctx, u.upgradeTo(t, "--set", "images.tag="+tag, "--set", "core.spec.images.tag="+tag)...)
 		u.images(t, ctx, keeping, tag)
 	})
 }
@@ -223,7 +230,7 @@ func (u upgrade) clearText(t *testing.T, ctx context.Context) {
 func (u upgrade) overTLS(t *testing.T, ctx context.Context) {
 	u.clearText(t, ctx)
 	upf := incarnations(u.pods(t, ctx, "upf"))
-	u.helm(t, ctx, u.upgradeTo("--set", "core.spec.tls.mode=Mutual")...)
+	u.helm(t, ctx, u.upgradeTo(t, "--set", "core.spec.tls.mode=Mutual")...)
 	check(t, u.WaitCondition(ctx, "core5g/core5g", "CertificatesReady", patience))
 	for _, deployment := range []string{"deploy/core5g-amf", "deploy/core5g-smf"} {
 		check(t, cluster.Eventually(ctx, patience, func() error {
@@ -293,10 +300,14 @@ func (u upgrade) same(t *testing.T, ctx context.Context, before cluster.UEStatus
 	}
 }
 
-// upgradeTo are the arguments of an upgrade to this chart. Values that the user has set stay, and new
-// ones have their defaults: --reuse-values would leave those out.
-func (u upgrade) upgradeTo(more ...string) []string {
-	return append([]string{"upgrade", cluster.Release, "charts/core5g", "--reset-then-reuse-values", "--wait", "--timeout", "4m"}, more...)
+// upgradeTo are the arguments of an upgrade to this chart, which knows the digests of the release before as one of a release does. Values that the user has
+// set stay, and new ones have their defaults: --reuse-values would leave those out.
+func (u upgrade) upgradeTo(t *testing.T, more ...string) []string {
+	t.Helper()
+	digests, err := json.Marshal(map[string]map[string]string{u.before.Version: u.before.Digests()})
+	check(t, err)
+	return append([]string{"upgrade", cluster.Release, "charts/core5g", "--reset-then-reuse-values", "--wait", "--timeout", "4m",
+		"--set-json", "images.digests=" + string(digests)}, more...)
 }
 
 // site are the values that `make up` gives this cluster too, of a core in clear text.
@@ -312,10 +323,20 @@ func (u upgrade) site() []string {
 	return args
 }
 
+// previousChart is the folder of the previous release's chart, unpacked.
+func (u upgrade) previousChart(t *testing.T, ctx context.Context) string {
+	t.Helper()
+	folder := t.TempDir()
+	if out, err := exec.CommandContext(ctx, "tar", "-xzf", filepath.Join(u.before.Folder, u.before.Chart), "-C", folder).CombinedOutput(); err != nil {
+		t.Fatalf("tar: %v: %s", err, out)
+	}
+	return filepath.Join(folder, "core5g")
+}
+
 // definitionsAre compares the served definitions with those of a chart.
 func (u upgrade) definitionsAre(t *testing.T, ctx context.Context, chart string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(u.Root, chart, "files/crds/*.yaml"))
+	paths, err := filepath.Glob(filepath.Join(chart, "files/crds/*.yaml"))
 	check(t, err)
 	if len(paths) == 0 {
 		t.Fatalf("no definitions in %s", chart)
@@ -355,7 +376,7 @@ func (u upgrade) ready(t *testing.T, ctx context.Context) {
 		}
 		// The operator of the previous release may miss that the SMF is ready, and looks again when the Slice changes (docs/upgrade.md).
 		operator, failed := u.Run(ctx, "get", "deploy/core5g-operator", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
-		if failed == nil && strings.HasSuffix(operator, ":"+previousTag) {
+		if failed == nil && u.before != nil && u.before.Is(operator) == nil {
 			_, failed = u.Run(ctx, "annotate", "slice/internet", "--overwrite", "looked-at="+strconv.FormatInt(time.Now().Unix(), 10))
 		}
 		return errors.Join(err, failed)
@@ -389,6 +410,22 @@ func (u upgrade) images(t *testing.T, ctx context.Context, components []string, 
 // image waits until every pod of a component is ready and runs images of the tag.
 func (u upgrade) image(t *testing.T, ctx context.Context, component, tag string) {
 	t.Helper()
+	u.runs(t, ctx, component, func(image string) error {
+		if !strings.HasSuffix(image, ":"+tag) {
+			return fmt.Errorf("%s: want tag %s", image, tag)
+		}
+		return nil
+	})
+}
+
+// previousImage waits until every pod of a component is ready and runs images of the previous release, by their digests.
+func (u upgrade) previousImage(t *testing.T, ctx context.Context, component string) {
+	t.Helper()
+	u.runs(t, ctx, component, u.before.Is)
+}
+
+func (u upgrade) runs(t *testing.T, ctx context.Context, component string, right func(image string) error) {
+	t.Helper()
 	check(t, cluster.Eventually(ctx, patience, func() error {
 		pods, err := u.Component(ctx, component)
 		if err != nil {
@@ -399,8 +436,8 @@ func (u upgrade) image(t *testing.T, ctx context.Context, component, tag string)
 		}
 		for _, pod := range pods {
 			for _, c := range pod.Spec.Containers {
-				if !strings.HasSuffix(c.Image, ":"+tag) {
-					return fmt.Errorf("%s runs %s, want tag %s", pod.Metadata.Name, c.Image, tag)
+				if err := right(c.Image); err != nil {
+					return fmt.Errorf("%s runs %w", pod.Metadata.Name, err)
 				}
 			}
 			if !pod.Ready() {

@@ -39,7 +39,7 @@ cluster_kubeconfig() {
 }
 
 cluster_load_image() {
-	local archive reference
+	local archive reference name
 	if [[ -z ${CORE5G_REGISTRY:-} ]]; then
 		cat >&2 <<-'TEXT'
 			This cluster takes images from a registry. Push them there, with skopeo for instance:
@@ -50,6 +50,11 @@ cluster_load_image() {
 	fi
 	command -v skopeo >/dev/null || say_and_fail "skopeo is missing, which pushes images to $CORE5G_REGISTRY; install it (Debian: apt-get install skopeo)."
 	for archive in "$@"; do
+		if name=$(tar -xOf "$archive" index.json 2>/dev/null | sed -n 's/.*"io.containerd.image.name": *"\([^"]*\)".*/\1/p') && [[ -n $name ]]; then
+			# Of a release: as its push.sh does, all platforms and with the digest.
+			skopeo copy --all --preserve-digests "oci-archive:$archive:${name##*:}" "docker://$CORE5G_REGISTRY/${name##*/}"
+			continue
+		fi
 		# core5g/amf:dev inside the archive becomes $CORE5G_REGISTRY/amf:dev.
 		reference=$(tar -xOf "$archive" manifest.json | sed -n 's/.*"RepoTags":\["\([^"]*\)"\].*/\1/p')
 		[[ -n $reference ]] || say_and_fail "$archive names no image."

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,11 +180,50 @@ func TestIdentifyRefuses(t *testing.T) {
 	if err := os.WriteFile(file, []byte("no archive"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := identify(file); err == nil {
+	if _, err := identify(file); err == nil {
 		t.Error("a text was taken for an image archive")
 	}
 	if _, err := parseManifest([]byte(`[{"RepoTags":null}]`)); err == nil {
 		t.Error("an image without a name was accepted")
+	}
+}
+
+// A release's archive is an OCI layout: pods ask for its image by tag and by digest, and containerd calls it as it says itself.
+func TestIdentifyTheArchiveOfARelease(t *testing.T) {
+	index := func(name string) string {
+		return `{"schemaVersion": 2, "manifests": [{"digest": "sha256:aa", "annotations": {"io.containerd.image.name": "` + name + `", "org.opencontainers.image.ref.name": "1.2.3"}}]}`
+	}
+	file := filepath.Join(t.TempDir(), "amf-1.2.3.oci.tar")
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	for _, f := range [][2]string{{"blobs/sha256/aa", "{}"}, {"index.json", index("core5g/amf:1.2.3")}, {"oci-layout", "{}"}} {
+		if err := w.WriteHeader(&tar.Header{Name: f[0], Mode: 0o644, Size: int64(len(f[1]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(f[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, archive.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := identify(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"docker.io/core5g/amf:1.2.3", "docker.io/core5g/amf@sha256:aa"}; !slices.Equal(got.references, want) {
+		t.Errorf("references %q, want %q", got.references, want)
+	}
+	if got.repository != "docker.io/core5g/amf" || got.short != "core5g/amf:1.2.3" || got.identity == "" {
+		t.Errorf("it has %+v", got)
+	}
+	for _, name := range []string{"", "core5g/amf", "core5g/amf@sha256:aa"} {
+		if held, err := parseIndex([]byte(index(name))); err == nil {
+			t.Errorf("an image called %q was accepted: %+v", name, held)
+		}
 	}
 }
 

@@ -11,10 +11,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// load imports image archives, as `docker save` writes them, into all nodes. One that is off gets them when it is on and they are
+// load imports image archives, as `docker save` writes them or of a release (OCI), into all nodes. One that is off gets them when it is on and they are
 // loaded again.
 func (s *settings) load(ctx context.Context, archives []string) error {
 	if !s.running() {
@@ -43,22 +44,22 @@ func (s *settings) loadHere(ctx context.Context, archives []string) error {
 	}
 	loaded := 0
 	for _, archive := range archives {
-		references, identity, err := identify(archive)
+		held, err := identify(archive)
 		if err != nil {
 			return fmt.Errorf("%s: %w", archive, err)
 		}
 		note := filepath.Join("images", strings.TrimSuffix(filepath.Base(archive), ".tar"))
-		if old, err := os.ReadFile(s.path(note)); err == nil && string(old) == identity && s.managed(references) == nil {
+		if old, err := os.ReadFile(s.path(note)); err == nil && string(old) == held.identity && s.managed(held.references) == nil {
 			continue
 		}
-		if err := s.importArchive(archive); err != nil {
+		if err := s.importArchive(archive, held); err != nil {
 			return fmt.Errorf("%s: %w", archive, err)
 		}
 		// A pod made before the kubelet's view of images has followed would try to pull.
-		if err := untilFor(ctx, settleTime, func() error { return s.managed(references) }); err != nil {
+		if err := untilFor(ctx, settleTime, func() error { return s.managed(held.references) }); err != nil {
 			return fmt.Errorf("%s: %w", archive, err)
 		}
-		if err := s.write([]byte(identity), 0o644, note); err != nil {
+		if err := s.write([]byte(held.identity), 0o644, note); err != nil {
 			return err
 		}
 		loaded++
@@ -67,15 +68,28 @@ func (s *settings) loadHere(ctx context.Context, archives []string) error {
 	return nil
 }
 
-func (s *settings) importArchive(archive string) error {
+func (s *settings) importArchive(archive string, held holding) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	out, err := s.inSandbox(f, "ctr", "--namespace", "k8s.io", "images", "import", "-").CombinedOutput()
-	if err != nil {
+	ctr := []string{"ctr", "--namespace", "k8s.io", "images"}
+	args := append(slices.Clone(ctr), "import")
+	if held.repository != "" {
+		// Pods that ask for a digest find the image by this name alone.
+		args = append(args, "--digests", "--base-name", held.repository)
+	}
+	if out, err := s.inSandbox(f, append(args, "-")...).CombinedOutput(); err != nil {
 		return fmt.Errorf("ctr images import: %w: %s", err, out)
+	}
+	if held.short == "" {
+		return nil
+	}
+	for _, args := range [][]string{{"tag", "--force", held.short, fullReference(held.short)}, {"rm", held.short}} {
+		if out, err := s.inSandbox(nil, append(slices.Clone(ctr), args...)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ctr images %s: %w: %s", args[0], err, out)
+		}
 	}
 	return nil
 }
@@ -99,32 +113,75 @@ func (s *settings) managed(references []string) error {
 	return nil
 }
 
-// identify reads which references an archive gives to its images, and a text that differs between
-// images that differ.
-func identify(archive string) (references []string, identity string, err error) {
+// holding is what an archive has for containerd.
+type holding struct {
+	references []string // what pods may ask for, as containerd writes it
+	identity   string   // a text that differs between images that differ
+	// Of an OCI archive: the repository that its digest is asked for in, and the name that containerd takes from the archive where
+	// that is not its full one, which no pod would find.
+	repository, short string
+}
+
+// identify reads what an archive has: of `docker save`, or an OCI layout as a release has it.
+func identify(archive string) (holding, error) {
 	f, err := os.Open(archive)
 	if err != nil {
-		return nil, "", err
+		return holding{}, err
 	}
 	defer f.Close()
 	for tr := tar.NewReader(f); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, "", errors.New("no manifest.json in it: not an image archive")
+			return holding{}, errors.New("no manifest.json or index.json in it: not an image archive")
 		}
 		if err != nil {
-			return nil, "", err
+			return holding{}, err
 		}
-		if h.Name != "manifest.json" {
+		if h.Name != "manifest.json" && h.Name != "index.json" {
 			continue
 		}
 		text, err := io.ReadAll(io.LimitReader(tr, 1<<20))
 		if err != nil {
-			return nil, "", err
+			return holding{}, err
 		}
-		references, err := parseManifest(text)
-		return references, fmt.Sprintf("%x", sha256.Sum256(bytes.TrimSpace(text))), err
+		var held holding
+		if h.Name == "index.json" {
+			held, err = parseIndex(text)
+		} else {
+			held.references, err = parseManifest(text)
+		}
+		held.identity = fmt.Sprintf("%x", sha256.Sum256(bytes.TrimSpace(text)))
+		return held, err
 	}
+}
+
+// parseIndex reads an OCI layout of one image, which says there what containerd shall call it.
+func parseIndex(text []byte) (holding, error) {
+	var index struct {
+		Manifests []struct {
+			Digest      string
+			Annotations map[string]string
+		}
+	}
+	if err := json.Unmarshal(text, &index); err != nil {
+		return holding{}, fmt.Errorf("index.json: %w", err)
+	}
+	if len(index.Manifests) != 1 {
+		return holding{}, fmt.Errorf("index.json: %d images, want one", len(index.Manifests))
+	}
+	image := index.Manifests[0]
+	name := image.Annotations["io.containerd.image.name"]
+	full := fullReference(name)
+	colon := strings.LastIndex(full, ":")
+	if colon < strings.LastIndex(full, "/") || strings.Contains(name, "@") {
+		return holding{}, fmt.Errorf("index.json: io.containerd.image.name is %q: want a name and a tag", name)
+	}
+	held := holding{repository: full[:colon]}
+	held.references = []string{full, held.repository + "@" + image.Digest}
+	if name != full {
+		held.short = name
+	}
+	return held, nil
 }
 
 func parseManifest(text []byte) ([]string, error) {

@@ -1,0 +1,2 @@
+// Package release reads the files of a release.
+package release
