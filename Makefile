@@ -18,7 +18,7 @@ BUILD   := $(GO) build -ldflags '$(LDFLAGS)'
 export OF_TESTS := $(if $(CORE5G_COUNTED),-json)
 OF_STORIES := $(or $(OF_TESTS),-v)
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-restore e2e-apart e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-nodes e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-restore e2e-apart e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-nodes e2e-edge e2e-release tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -34,6 +34,7 @@ help:
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data; SOURCE=PostgreSQL"
 	@echo "make bench-smf CASE=at_rest,load,memory: sessions a second, latency, CPU; make e2e-state: what deaths and moves cost"
 	@echo "make e2e-apart: a release's operator handed to a release of its own and taken back, under traffic, on the running cluster"
+	@echo "make e2e-release: a core from the files of a release alone, on a cluster of its own that pulls from a registry"
 	@echo "make e2e-restore: a core backed up, its namespace emptied, and put back, on the running cluster"
 	@echo "make bench-qos TCP through a maximum bit rate                make simulate SEEDS=1000 FIRST=1 NF=amf: worlds of AMF, SMF"
 
@@ -207,6 +208,31 @@ ifneq ($(if $(STORIES),$(findstring Sites,$(STORIES)),Sites),)
 	@status=0; hack/sites.sh up && CORE5G_E2E_EDGE=1 CORE5G_E2E_SITES=1 $(GO) test $(OF_STORIES) -count=1 -timeout 30m -run 'TestSites$$' ./e2e/edge/ || status=$$?; \
 	[ -n "$(KEEP)" ] || hack/sites.sh down; exit $$status
 endif
+
+# A core from the files of a release alone, by the commands of docs/install.md: a release of HEAD for this architecture, signed with a key of the moment; a
+# cluster with a registry and no image; push.sh with skopeo, helm install, and a phone that pings. On the way an image is copied without its list of
+# platforms, and a tag is moved. The cluster goes afterwards; KEEP=1 leaves it. FILES= takes a release that is there, KEY= its public key.
+INSTALLED = $(CHART_VERSION)-e2e
+e2e-release: export CORE5G_INSTANCE ?= release
+e2e-release: export CORE5G_HOST_IP ?= 10.213.0.21
+e2e-release:
+	@hack/install-tools.sh cluster upf database session-store release
+	@$(MAKE) --no-print-directory cluster-tools
+ifndef FILES
+	@[ "$$(sed -n 's/^  "commit": "\(.*\)",$$/\1/p' $(OUT)/release/$(INSTALLED)/manifest.json 2>/dev/null)" = "$$(git rev-parse HEAD)" ] || { \
+		mkdir -p $(BIN) && $(GO) build -C hack/release -o $(CURDIR)/$(BIN)/release . && rm -f $(OUT)/e2e-release.key $(OUT)/e2e-release.key.pub && \
+		$(BIN)/release key $(OUT)/e2e-release.key && \
+		CORE5G_RELEASE_KEY=$(CURDIR)/$(OUT)/e2e-release.key ARCHS=$(shell $(GO) env GOHOSTARCH) PLUGINS=linux-$(shell $(GO) env GOHOSTARCH) \
+		IMAGES="$(filter-out amf smf control-plane cluster-dns pause,$(patsubst images/%/image.yaml,%,$(wildcard images/*/image.yaml)))" \
+		hack/release.sh $(INSTALLED); }
+endif
+	@hack/cluster.sh down >/dev/null
+	@hack/cluster.sh up
+	@hack/cluster.sh prerequisites registry
+	@status=0; CORE5G_E2E_RELEASE=1 CORE5G_RELEASE=$(abspath $(or $(FILES),$(OUT)/release/$(INSTALLED))) \
+		CORE5G_RELEASE_PUBLIC=$(abspath $(or $(KEY),$(OUT)/e2e-release.key.pub)) \
+		$(GO) test $(OF_STORIES) -count=1 -timeout 30m ./e2e/release || status=$$?; \
+	[ -n "$(KEEP)" ] || hack/cluster.sh down; exit $$status
 
 # ---- the UPF -----------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@
 #                                          out, or have it up again; of the embedded cluster
 #   hack/cluster.sh prerequisites PART…    what core5g uses where a cluster has it: monitoring (Prometheus and
 #                                          its operator), certificates (cert-manager), policies (an enforcer
-#                                          of NetworkPolicies)
+#                                          of NetworkPolicies), registry (of container images)
 #   hack/cluster.sh preflight              say in one sentence what this machine lacks, if anything
 #
 # CORE5G_CLUSTER chooses the provider:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a part of core5g needs and this machine lacks.
 #
-#   hack/install-tools.sh [--check] [section …]      (no section: all of them but arm64, a cross compiler, and edge, of make e2e-edge)
+#   hack/install-tools.sh [--check] [section …]      (no section: all of them but arm64, a cross compiler, and edge and release, of make e2e-edge and e2e-release)
 #
 # A machine that has everything is left alone, within a tenth of a second. --check installs nothing
 # and prints what is missing. No daemon is started: core5g runs its own containerd in its own
@@ -66,6 +66,10 @@ needs() {
 		edge     wireguard-tools  wg
 		edge     wireguard-go     wireguard-go
 
+		release  openssl          openssl
+		release  minisign         minisign
+		release  skopeo           skopeo
+
 		lint     clang-format     clang-format
 		lint     clang-tidy       clang-tidy
 		lint     shellcheck       shellcheck
@@ -118,9 +122,9 @@ main() {
 	for arg in "$@"; do
 		case $arg in
 		--check) check=true ;;
-		cluster | upf | database | session-store | subscriber-database | policies | ran | arm64 | onprem | edge | lint | test) sections+=("$arg") ;;
+		cluster | upf | database | session-store | subscriber-database | policies | ran | arm64 | onprem | edge | release | lint | test) sections+=("$arg") ;;
 		*)
-			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|session-store|subscriber-database|policies|ran|arm64|onprem|edge|lint|test …]" >&2
+			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|session-store|subscriber-database|policies|ran|arm64|onprem|edge|release|lint|test …]" >&2
 			return 2
 			;;
 		esac

@@ -12,7 +12,7 @@ export CGO_ENABLED=0
 source hack/goflags.sh
 bin=$PWD/out/bin
 names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart alerts dockerfiles repository licences vulnerabilities)
-modules=(. hack/tools hack/multus hack/certificates hack/policies hack/sriov hack/release hack/lint)
+modules=(. hack/tools hack/multus hack/certificates hack/policies hack/registry hack/sriov hack/release hack/lint)
 for mod in images/*/go.mod images/nf/sctp/go.mod; do modules+=("${mod%/go.mod}"); done
 
 failed=()

@@ -247,6 +247,7 @@ type ContainerStatus struct {
 	Ready        bool   `json:"ready"`
 	RestartCount int    `json:"restartCount"`
 	ContainerID  string `json:"containerID"`
+	ImageID      string `json:"imageID"` // by its digest, where that is known
 }
 
 // Condition is a status condition.

@@ -11,6 +11,7 @@ prerequisite_images() {
 	monitoring) echo prometheus prometheus-operator prometheus-config-reloader ;;
 	certificates) echo cert-manager ;;
 	policies) echo network-policies ;;
+	registry) echo registry ;;
 	*) return 1 ;;
 	esac
 }
@@ -22,13 +23,14 @@ cluster_prerequisites() {
 	local part names archives definitions
 	for part in "$@"; do
 		prerequisite_images "$part" >/dev/null ||
-			say_and_fail "there is no prerequisite \"$part\"; there are: monitoring, certificates, policies."
+			say_and_fail "there is no prerequisite \"$part\"; there are: monitoring, certificates, policies, registry."
 	done
 	[[ $provider != existing ]] ||
 		say_and_fail "this cluster is somebody's: install the Prometheus Operator, cert-manager and a network that enforces policies in it as their own documents say."
 	cluster_kubeconfig >/dev/null
 	for part in "$@"; do
 		[[ $part != policies ]] || "$repo/hack/install-tools.sh" policies
+		[[ $part != registry ]] || prepare_registry
 		"$repo/hack/tools/build.sh" "$part" cluster
 		read -ra names <<<"$(prerequisite_images "$part")"
 		"$repo/out/bin/image" -root "$repo" -recipes images/prerequisites "${names[@]}"
@@ -71,3 +73,25 @@ await_certificates() {
 await_policies() {
 	prerequisites_kubectl -n kube-system rollout status daemonset/network-policies --timeout=180s >/dev/null
 }
+
+# prepare_registry makes the registry's certificate, and tells the node's containerd where it is and whom to trust: the files of
+# $state/certs.d are read at each pull.
+prepare_registry() {
+	local name=registry.example.org folder node
+	[[ $provider == embedded ]] ||
+		say_and_fail "the registry is for an embedded cluster: only of its node is it known how containerd is told whom to trust."
+	"$repo/hack/install-tools.sh" release
+	node=$(prerequisites_kubectl get nodes -o 'jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}')
+	folder=$state/certs.d/$name
+	mkdir -p "$folder" "$state/registry"
+	if [[ ! -s $folder/hosts.toml ]]; then
+		openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 365 -subj "/CN=$name" \
+			-addext "subjectAltName=DNS:$name,IP:$node" -keyout "$state/registry/tls.key" -out "$folder/ca.crt" 2>/dev/null
+		printf 'server = "https://%s"\nca = "ca.crt"\n' "$node" >"$folder/hosts.toml"
+	fi
+	prerequisites_kubectl create namespace registry --dry-run=client -o yaml | prerequisites_kubectl apply --server-side --force-conflicts -f - >/dev/null
+	prerequisites_kubectl -n registry create secret tls registry-tls --cert="$folder/ca.crt" --key="$state/registry/tls.key" --dry-run=client -o yaml |
+		prerequisites_kubectl apply --server-side --force-conflicts -f - >/dev/null
+}
+
+await_registry() { prerequisites_kubectl -n registry rollout status deployment/registry --timeout=180s >/dev/null; }

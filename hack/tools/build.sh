@@ -15,7 +15,7 @@
 #
 #   promtool  out/bin/promtool, which tests alerts and rules
 #   onprem    out/bin/trunk, a cable of the emulated server (hack/onprem)
-#   monitoring, certificates, policies, sriov
+#   monitoring, certificates, policies, registry, sriov
 #             out/bin/prerequisites/: what `hack/cluster.sh prerequisites` runs in a cluster, and the
 #             definitions of its custom resources, out/prerequisites/<part>-crds.yaml
 #
@@ -29,7 +29,7 @@ stamps=$repo/out/stamps
 export CGO_ENABLED=0
 source "$repo/hack/goflags.sh"
 
-module_version() { sed -n "s|^[[:space:]]*$2 \(v[^ ]*\).*|\1|p" "$1/go.mod" | head -n 1; }
+module_version() { sed -nE "s|^(require)?[[:space:]]*$2 (v[^ ]*).*|\2|p" "$1/go.mod" | head -n 1; }
 
 # kube_ldflags sets the versions that Kubernetes' and helm's own build scripts set.
 kube_ldflags() {
@@ -195,6 +195,12 @@ build_certificates() {
 
 build_policies() { build policies "$repo/hack/policies" "$bin/prerequisites" "-s -w" .; }
 
+build_registry() {
+	local module=github.com/distribution/distribution/v3
+	build registry "$repo/hack/registry" "$bin/prerequisites" \
+		"-s -w -X $module/version.version=$(module_version "$repo/hack/registry" "$module")" .
+}
+
 build_sriov() {
 	build sriov "$repo/hack/sriov" "$bin/prerequisites" "-s -w" \
 		github.com/k8snetworkplumbingwg/sriov-network-device-plugin/cmd/sriovdp
@@ -218,9 +224,9 @@ main() {
 	for part in "$@"; do
 		case $part in
 		kube | kubectl | helm | codegen | cni | multus | cluster) "build_$part" ;;
-		promtool | monitoring | certificates | policies | sriov | onprem) "build_$part" ;;
+		promtool | monitoring | certificates | policies | registry | sriov | onprem) "build_$part" ;;
 		*)
-			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster|promtool|monitoring|certificates|policies|sriov|onprem …]" >&2
+			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster|promtool|monitoring|certificates|policies|registry|sriov|onprem …]" >&2
 			return 2
 			;;
 		esac

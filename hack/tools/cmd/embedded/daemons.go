@@ -238,6 +238,8 @@ func networkConfiguration(pods string) object {
 	}
 }
 
+// config_path is read at each pull: who brings a registry into the cluster (hack/cluster/prerequisites.sh) writes there where it is, and whom to trust.
+//
 // restrict_oom_score_adj: a virtual machine may lack CAP_SYS_RESOURCE, and runc then fails with "can't
 // get final child's PID from pipe: EOF".
 var containerdConfiguration = `version = 2
@@ -275,4 +277,7 @@ disabled_plugins = [
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "` + cniBinDir + `"
     conf_dir = "` + inside("net.d") + `"
+
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "` + inside("certs.d") + `"
 `
