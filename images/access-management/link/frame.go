@@ -81,7 +81,7 @@ type Welcome struct {
 // Opened says that there is an association.
 type Opened struct {
 	Association uint64 `cbor:"0,keyasint"`
-	// Peer is where its gNB is, for people.
+	// Peer is where its gNB is: addresses, and a port.
 	Peer string `cbor:"1,keyasint"`
 	// Node as it was remembered; none: its gNB has not been set up.
 	Node []byte `cbor:"2,keyasint,omitempty"`
@@ -89,6 +89,8 @@ type Opened struct {
 	// a number above is known to be new.
 	Listed bool `cbor:"3,keyasint,omitempty"`
 	Last   bool `cbor:"4,keyasint,omitempty"`
+	// Here is the terminator's end of it, as its gNB has it; "" of a terminator that does not say.
+	Here string `cbor:"5,keyasint,omitempty"`
 }
 
 // Ended says that an association is gone, with all that it carried.

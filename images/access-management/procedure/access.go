@@ -34,8 +34,13 @@ func (t *turn) fromAccess(e FromAccess) {
 		t.released(e.At, m)
 		return
 	}
-	if a := t.s.N2; a != nil && a.Lost && a.GNB == e.At.GNB && a.AMF == e.At.AMF && a.RAN == e.At.RAN { // it is back, and this shard has not heard it yet
-		t.back(e.At)
+	if a := t.s.N2; a != nil && a.GNB == e.At.GNB && a.AMF == e.At.AMF && a.RAN == e.At.RAN {
+		switch {
+		case a.Lost: // it is back, and this shard has not heard it yet
+			t.back(e.At)
+		case a.Root() == e.At.Root() && !a.Is(&e.At): // by another association of the interface (TS 23.501 5.21.1.3): that is the UE's from now on
+			a.Move(e.At)
+		}
 	}
 	if t.s.N2 == nil || t.s.N2.AMF != e.At.AMF || t.s.N2.Association != e.At.Association || t.s.N2.Terminator != e.At.Terminator {
 		if a := t.leftBy(e.At.AMF); a != nil {

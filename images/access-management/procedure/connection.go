@@ -18,7 +18,7 @@ import (
 //	       5   SMFs: the user planes are down                  idle
 //	4.2.2  21  Initial Context Setup                           setUpContext, contextSet, contextFailed
 //	8.7    the gNB has forgotten its UEs                       accessLost: as released, and nobody is asked
-//	8.7.1  the association is lost: the gNB is waited for      wait; accessBack, or retained
+//	8.7.1  the association is lost: the gNB is waited for      wait; accessBack, or retained. Where it has others for the same NG interface, there
 //
 // A UE that comes by another connection while it still has one has left that: it is released behind its back (leave), and SMFs whose user planes were
 // there are told, unless the UE has them set up where it is now (Silent). What a gNB is to let go of while it is away it hears when it is back.
@@ -98,21 +98,34 @@ func (t *turn) releaseLeft(a *record.Attachment, c n2.Cause) {
 
 // awaits the gNB of a connection that the UE has left, and that is lost: where that is back already it hears of it. false: it has not kept its UEs.
 func (t *turn) awaits(a *record.Attachment) bool {
-	g := t.in.Find(a.GNB)
+	at, is, kept := t.there(a)
 	switch {
-	case g == nil || g.Terminator == a.Terminator && g.Association == a.Association:
+	case !is:
 		a.Lost, a.Until = true, t.in.Now.Add(RetainTime).UnixMilli()
-	case !g.Retains:
+	case !kept:
 		return false
 	default:
-		t.backAtLeft(a, record.Attachment{Terminator: g.Terminator, Association: g.Association})
+		t.backAtLeft(a, at)
 	}
 	return true
 }
 
+// there is another association by which the gNB of a connection that is lost is there, and whether it has the UE there: it is of the same interface, or the gNB
+// has kept its UEs over the NG Setup.
+func (t *turn) there(a *record.Attachment) (at record.Attachment, is, kept bool) {
+	if g := t.in.Beside(*a); g != nil {
+		return g.At(), true, true
+	}
+	g := t.in.Find(a.GNB)
+	if g == nil || g.Terminator == a.Terminator && g.Association == a.Association {
+		return at, false, false
+	}
+	return g.At(), true, g.Retains
+}
+
 // backAtLeft: the gNB of a connection that the UE has left has another association.
 func (t *turn) backAtLeft(a *record.Attachment, at record.Attachment) {
-	a.Terminator, a.Association, a.Since, a.Lost = at.Terminator, at.Association, at.Since, false
+	a.Move(at)
 	t.releaseLeft(a, ngapcause.NormalRelease)
 }
 
@@ -316,13 +329,13 @@ func (t *turn) leftLost(kept bool, same func(*record.Attachment) bool) {
 // wait for the gNB: it may have kept the UE, whose packets go where they went. What was under way is not.
 func (t *turn) wait(why string) {
 	a := t.s.N2
-	if g := t.in.Find(a.GNB); g != nil && (g.Terminator != a.Terminator || g.Association != a.Association) { // it is back already
-		if !g.Retains {
+	if at, is, kept := t.there(a); is { // it is back already, or was never away
+		if !kept {
 			t.idle(why)
 			return
 		}
 		t.abort(why)
-		t.back(record.Attachment{Terminator: g.Terminator, Association: g.Association})
+		t.back(at)
 		return
 	}
 	if a.Lost {
@@ -375,7 +388,7 @@ func (t *turn) accessBack(e AccessBack) {
 // back at its gNB, by another association. One that was in the midst of something begins anew.
 func (t *turn) back(at record.Attachment) {
 	a := t.s.N2
-	a.Terminator, a.Association, a.Since, a.Lost = at.Terminator, at.Association, at.Since, false
+	a.Move(at)
 	t.due(dueRetained, 0)
 	if a.Releasing || !a.Set {
 		a.Releasing = false

@@ -3,7 +3,9 @@ package procedure
 import (
 	"fmt"
 	"hash/fnv"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/n2"
@@ -14,12 +16,13 @@ import (
 // What concerns a gNB rather than a UE (TS 38.413 8.7): NG Setup, its configuration, resets, what it tells other gNBs.
 //
 //	8.7.1  NG Setup                       setup: refused where no PLMN, tracking area, or slice is in common
-//	8.7.2  RAN Configuration Update       reconfigure
+//	8.7.2  RAN Configuration Update       reconfigure; the first of an association: Join
 //	8.7.3  AMF Configuration Update       Announce: the Settings are others than it has heard of
 //	8.7.4  NG Reset                       reset: all UEs of the association, or those that are named, are lost
 //	8.8    RAN Configuration Transfer     relayed to the gNB that it names
 //
-// A gNB says who it is once an association. What it said is kept by the association's terminator.
+// A gNB says who it is once an association. What it said is kept by the association's terminator. It may have several for one NG interface (TS 38.412 7), which
+// NG Setup on one of them sets up, and the others join: UEs are the interface's, and go on by any of them.
 
 // GNBOutput is what becomes of a gNB by a message.
 type GNBOutput struct {
@@ -35,6 +38,10 @@ type GNBOutput struct {
 	// Taken: it has taken the AMF Configuration Update that it was sent. Refused, it is not sent it again for that long.
 	Taken bool
 	Wait  time.Duration
+	// Configured: it has said what it is, by NG Setup or RAN Configuration Update.
+	Configured bool
+	// Remove are associations of its interface that are to be ended.
+	Remove []n2.AssociationPair
 	// Relay is for the gNB Target.
 	Relay  n2.Message
 	Target string
@@ -107,12 +114,15 @@ func setup(s *Settings, g *record.GNB, kept bool, m *n2.NGSetupRequest) GNBOutpu
 	if m.Retention && !kept {
 		is.Doubtful, is.Told = true, 0
 	}
+	if g != nil {
+		is.Interface = g.Interface
+	}
 	if g != nil && g.Reduction != 0 { // it has forgotten that, but for what is on its way
 		is.Reduction = record.UnsureReduction
 	}
 	answer := &n2.NGSetupResponse{Name: s.Name, Capacity: s.Capacity, Retention: is.Retains}
 	answer.GUAMIs, answer.PLMNs = s.served()
-	return GNBOutput{GNB: is, Answer: answer, Lost: !is.Retains, SetUp: true}
+	return GNBOutput{GNB: is, Answer: answer, Lost: !is.Retains, SetUp: true, Configured: true}
 }
 
 func nameOf(name string, e *n2.ExtendedName) string {
@@ -198,7 +208,25 @@ func reconfigure(s *Settings, g *record.GNB, m *n2.RANConfigurationUpdate) GNBOu
 	if m.Node != nil && m.Node.Kind == n2.GNB {
 		is.PLMN, is.ID, is.Bits = plmnText(m.Node.PLMN), m.Node.ID, m.Node.Bits
 	}
-	return GNBOutput{GNB: &is, Answer: &n2.RANConfigurationUpdateAcknowledge{}}
+	return GNBOutput{GNB: &is, Answer: &n2.RANConfigurationUpdateAcknowledge{}, Configured: true, Remove: m.Remove}
+}
+
+// Join: an association more for an interface that is there begins with a RAN Configuration Update that names the gNB (TS 38.412 7, TS 38.413 8.7.2.2). of is what
+// it is by another association; nil: none is known. UEs stay where they are.
+func Join(s *Settings, of *record.GNB, m *n2.RANConfigurationUpdate) GNBOutput {
+	if of == nil { // or another terminator has not said it yet
+		return GNBOutput{
+			Refused: "it has no other association: NG Setup comes first",
+			Answer:  &n2.RANConfigurationUpdateFailure{Cause: ngapcause.MessageNotCompatibleWithReceiver, Wait: n2.Wait1s},
+		}
+	}
+	is := *of
+	is.Interface, is.Doubtful, is.Reduction = of.Root(), false, 0
+	out := reconfigure(s, &is, m)
+	if !out.Configured {
+		out.GNB = nil
+	}
+	return out
 }
 
 // reset: TS 38.413 8.7.4.2.1. The acknowledgement does not wait for the UEs: what is kept of the connections is not used any more.
@@ -257,4 +285,24 @@ func leaving(s *Settings) n2.Message {
 		out.GUAMIs = append(out.GUAMIs, n2.UnavailableGUAMI{GUAMI: s.guami(p.PLMN), Timer: true})
 	}
 	return out
+}
+
+// Between says whether an association is the one that a gNB names by its ends (TS 38.413 9.2.6.4): its own, and the AMF's where it says that. An address that was
+// translated on the way is another one.
+func Between(g *record.GNB, p n2.AssociationPair) bool {
+	return ends(g.Peer, p.RAN) && (p.AMF == nil || ends(g.Here, *p.AMF))
+}
+
+// ends says whether one of an end's addresses, as SCTP has them (192.0.2.1/192.0.2.2:38412, [2001:db8::1]:38412), is that one.
+func ends(at string, a n2.Address) bool {
+	if n := strings.LastIndexByte(at, ':'); n >= 0 {
+		at = at[:n]
+	}
+	for s := range strings.SplitSeq(at, "/") {
+		x, err := netip.ParseAddr(strings.Trim(s, "[]"))
+		if x = x.Unmap(); err == nil && (x == a.IPv4 || x == a.IPv6) {
+			return true
+		}
+	}
+	return false
 }

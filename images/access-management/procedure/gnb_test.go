@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"net/netip"
 	"reflect"
 	"testing"
 
@@ -44,13 +45,13 @@ func TestGNB(t *testing.T) {
 		want    GNBOutput
 		setUp   bool
 	}{
-		"a gNB sets itself up: it has no UEs": {message: setupOf("20893", 1, eMBB), kept: true, want: GNBOutput{Answer: served, Lost: true, SetUp: true}, setUp: true},
-		"it has kept its UEs":                 {from: known, kept: true, message: retains, want: GNBOutput{Answer: &kept, SetUp: true}, setUp: true},
-		"it has kept them over the loss of another association, and so has the AMF":  {kept: true, message: retains, want: GNBOutput{Answer: &kept, SetUp: true}, setUp: true},
-		"it has kept them over the loss of another association, and the AMF has not": {message: retains, want: GNBOutput{Answer: served, Lost: true, SetUp: true}, setUp: true},
+		"a gNB sets itself up: it has no UEs": {message: setupOf("20893", 1, eMBB), kept: true, want: GNBOutput{Answer: served, Lost: true, SetUp: true, Configured: true}, setUp: true},
+		"it has kept its UEs":                 {from: known, kept: true, message: retains, want: GNBOutput{Answer: &kept, SetUp: true, Configured: true}, setUp: true},
+		"it has kept them over the loss of another association, and so has the AMF":  {kept: true, message: retains, want: GNBOutput{Answer: &kept, SetUp: true, Configured: true}, setUp: true},
+		"it has kept them over the loss of another association, and the AMF has not": {message: retains, want: GNBOutput{Answer: served, Lost: true, SetUp: true, Configured: true}, setUp: true},
 		"another PLMN":                       {message: setupOf("00101", 1, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.UnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served"}},
 		"another tracking area":              {message: setupOf("20893", 9, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served"}},
-		"one tracking area of two is enough": {message: more, want: GNBOutput{Answer: served, Lost: true, SetUp: true}, setUp: true},
+		"one tracking area of two is enough": {message: more, want: GNBOutput{Answer: served, Lost: true, SetUp: true, Configured: true}, setUp: true},
 		"no slice in common":                 {message: setupOf("20893", 1, guest), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.SliceNotSupported, Wait: n2.Wait10s}, Refused: "none of its slices is served"}},
 		"another node than a gNB":            {message: ngENB, want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}},
 		"a refused one that was there: its UEs are lost": {from: known, message: setupOf("00101", 1, eMBB), want: GNBOutput{
@@ -65,7 +66,7 @@ func TestGNB(t *testing.T) {
 		"an answer first":           {message: &n2.AMFConfigurationUpdateAcknowledge{}, want: GNBOutput{Refused: "NG Setup comes first"}},
 		"an Error Indication first": {message: &n2.ErrorIndication{}, want: GNBOutput{Refused: "NG Setup comes first"}},
 		"an answer of an AMF's":     {from: known, message: &n2.RANConfigurationUpdateAcknowledge{}, want: GNBOutput{Refused: "no message of a gNB"}, setUp: true},
-		"another name":              {from: known, message: &n2.RANConfigurationUpdate{Name: "attic"}, want: GNBOutput{Answer: &n2.RANConfigurationUpdateAcknowledge{}}, setUp: true},
+		"another name":              {from: known, message: &n2.RANConfigurationUpdate{Name: "attic"}, want: GNBOutput{Answer: &n2.RANConfigurationUpdateAcknowledge{}, Configured: true}, setUp: true},
 		"tracking areas that are not served": {from: known, message: &n2.RANConfigurationUpdate{TAs: setupOf("20893", 9, eMBB).TAs}, want: GNBOutput{
 			Answer: &n2.RANConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served",
 		}, setUp: true},
@@ -291,5 +292,68 @@ func TestGPRSTimer3(t *testing.T) {
 		if got := gprsTimer3(seconds); got != want {
 			t.Errorf("%d s: %#x, want %#x", seconds, got, want)
 		}
+	}
+}
+
+// TS 38.412 7, TS 38.413 8.7.2.2: an association more for an interface that there is.
+func TestJoin(t *testing.T) {
+	settings := &Settings{Name: "AMF", PLMNs: []PLMN{{PLMN: "20893", TACs: []uint32{1, 2}, Slices: []record.Slice{eMBB}}}}
+	first := HandleGNB(settings, nil, false, setupOf("20893", 1, eMBB)).GNB
+	first.Terminator, first.Association, first.Reduction, first.Doubtful = "n2-0/1", 4, 30, true
+	node := setupOf("20893", 1, eMBB).Node
+	for name, c := range map[string]struct {
+		of   *record.GNB
+		tac  n2.TAC
+		want n2.Message
+	}{
+		"it is what it was":                     {of: first, want: &n2.RANConfigurationUpdateAcknowledge{}},
+		"with another tracking area":            {of: first, tac: 2, want: &n2.RANConfigurationUpdateAcknowledge{}},
+		"with one that is not served":           {of: first, tac: 9, want: &n2.RANConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait10s}},
+		"nobody knows of one that it has":       {want: &n2.RANConfigurationUpdateFailure{Cause: ngapcause.MessageNotCompatibleWithReceiver, Wait: n2.Wait1s}},
+		"it has joined one that has joined one": {of: &record.GNB{PLMN: "20893", ID: 5, Bits: 22, Interface: first.Root(), Terminator: "n2-1/1", Association: 9}, want: &n2.RANConfigurationUpdateAcknowledge{}},
+	} {
+		m := &n2.RANConfigurationUpdate{Node: &node}
+		if c.tac != 0 {
+			m.TAs = setupOf("20893", c.tac, eMBB).TAs
+		}
+		got := Join(settings, c.of, m)
+		if !reflect.DeepEqual(c.want, got.Answer) {
+			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(c.want, got.Answer))
+		}
+		_, taken := c.want.(*n2.RANConfigurationUpdateAcknowledge)
+		if got.Lost || got.SetUp || got.Configured != taken || (got.GNB != nil) != taken {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if g := got.GNB; g != nil && (g.Interface != first.Root() || g.Key() != first.Key() || g.Doubtful || g.Reduction != 0 || c.tac != 0 && g.Areas[0].TAC != uint32(c.tac)) {
+			t.Errorf("%s: it is %+v", name, g)
+		}
+	}
+	joined := Join(settings, first, &n2.RANConfigurationUpdate{Node: &node}).GNB
+	if again := HandleGNB(settings, joined, false, setupOf("20893", 1, eMBB)).GNB; again.Interface != joined.Interface {
+		t.Errorf("the interface is set up anew, and the association is of %x", again.Interface)
+	}
+}
+
+func TestBetween(t *testing.T) {
+	four := func(s string) n2.Address { return n2.Address{IPv4: netip.MustParseAddr(s)} }
+	six := n2.Address{IPv6: netip.MustParseAddr("2001:db8::1")}
+	g := &record.GNB{Peer: "192.0.2.1/192.0.2.2:40000", Here: "[2001:db8::1]/198.51.100.7:38412"}
+	for name, c := range map[string]struct {
+		pair n2.AssociationPair
+		want bool
+	}{
+		"its address":                     {n2.AssociationPair{RAN: four("192.0.2.2")}, true},
+		"another one":                     {n2.AssociationPair{RAN: four("192.0.2.3")}, false},
+		"both ends":                       {n2.AssociationPair{RAN: four("192.0.2.1"), AMF: new(four("198.51.100.7"))}, true},
+		"both, of IPv4 and IPv6":          {n2.AssociationPair{RAN: four("192.0.2.1"), AMF: &six}, true},
+		"its own, and another of the AMF": {n2.AssociationPair{RAN: four("192.0.2.1"), AMF: new(four("198.51.100.8"))}, false},
+		"no address":                      {n2.AssociationPair{}, false},
+	} {
+		if got := Between(g, c.pair); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if Between(&record.GNB{Peer: "gnb"}, n2.AssociationPair{RAN: four("192.0.2.1")}) {
+		t.Error("one whose ends are not known")
 	}
 }

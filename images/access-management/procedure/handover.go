@@ -59,10 +59,10 @@ func (t *turn) handoverRequired(m *n2.HandoverRequired) {
 	}
 	t.chain() // committed before the target has it, and never given to another one
 	h := &record.Handover{
-		Target: record.Attachment{Terminator: target.Terminator, Association: target.Association, GNB: target.Key(), AMF: t.in.Attachment()},
-		Step:   handSessions, Cause: [2]uint8{uint8(m.Cause.Group()), uint8(m.Cause.Value())}, Began: t.in.Now.UnixMilli(),
+		Target: target.At(), Step: handSessions, Cause: [2]uint8{uint8(m.Cause.Group()), uint8(m.Cause.Value())}, Began: t.in.Now.UnixMilli(),
 		Place: record.Place{PLMN: plmnText(m.Target.TAI.PLMN), TAC: uint32(m.Target.TAI.TAC), At: t.in.Now.Unix()},
 	}
+	h.Target.AMF = t.in.Attachment()
 	t.s.Handover, t.live.container, t.live.gathered = h, m.Container, nil
 	t.due(dueHandover, handoverTime)
 	for _, x := range m.Sessions {

@@ -149,6 +149,23 @@ func TestRelease(t *testing.T) {
 		Was: record.Attachment{Terminator: "n2-0", Association: 1},
 	})
 	yonder := first("UE: Service Request, by another gNB", gnb2, 3, 7, serviceRequest(n1.ServiceSignalling, n1.Of(1), 0))
+	// more is an association more for the gNB's NG interface.
+	more := func(from func(*teller)) func(*teller) {
+		return func(tr *teller) {
+			from(tr)
+			g := *tr.gnbs[gnb1.Key()]
+			g.Terminator, g.Association, g.Interface = "n2-1", 7, g.Root()
+			tr.beside = &g
+		}
+	}
+	byMore := func(name string, m func(*teller) n2.Message) act {
+		return act{name: name, event: func(tr *teller) Event {
+			at := *tr.st.Record.N2
+			at.Interface = at.Root()
+			at.Terminator, at.Association = "n2-1", 7
+			return FromAccess{At: at, Message: m(tr)}
+		}}
+	}
 	letGo := act{name: "gNB: UE Context Release Complete", event: func(tr *teller) Event {
 		return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}
 	}}
@@ -277,6 +294,23 @@ func TestRelease(t *testing.T) {
 				return FromAccess{At: at, Message: &n2.UplinkNASTransport{NAS: protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})(tr)}}
 			}},
 		}},
+		{name: "the association is lost, and the gNB has another for the same NG interface: the UE goes on by that", from: more(withSession), acts: []act{
+			away, says("UE: UL NAS Transport, Release Request", protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})),
+		}},
+		{name: "while the UE is released: it is told again, by that", from: more(withSession), acts: []act{gnbReleases, away, released}},
+		{name: "while the UE is served: it begins anew where it is released", from: more(idleUE), acts: []act{serves, toSetUp, away, released}},
+		{name: "while the UE is elsewhere: its gNB lets go of what was before, by that", from: more(withSession), acts: []act{yonder, away, letGo}},
+		{name: "the gNB speaks of the UE by another association of its NG interface: that is the UE's", from: more(withSession), acts: []act{
+			byMore("gNB: Uplink NAS Transport", func(tr *teller) n2.Message {
+				return &n2.UplinkNASTransport{NAS: protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})(tr)}
+			}),
+			away, happens("SMF: a command", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xcb}, Kind: 1}),
+		}},
+		{name: "another gNB does: the UE is not there", from: withSession, acts: []act{{name: "gNB: UE Context Release Request", event: func(tr *teller) Event {
+			at := *tr.st.Record.N2
+			at.Terminator, at.Association, at.Interface = "n2-1", 7, 3
+			return FromAccess{At: at, Message: &n2.UEContextReleaseRequest{}}
+		}}}},
 		{name: "a gNB that nobody waits for is back", from: withSession, acts: []act{back}},
 		{name: "another RAN UE NGAP ID", from: withSession, acts: []act{{name: "gNB: Uplink NAS Transport", event: func(tr *teller) Event {
 			at := *tr.st.Record.N2

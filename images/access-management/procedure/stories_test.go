@@ -82,6 +82,7 @@ type teller struct {
 	now      time.Time
 	settings *Settings
 	gnbs     map[string]*record.GNB
+	beside   *record.GNB // another association of the UE's NG interface; nil: there is none
 	st       State
 	out      Output
 	ids      uint64
@@ -191,6 +192,7 @@ func (tr *teller) input(k Keys) Input {
 	return Input{
 		Now: tr.now, Settings: tr.settings, Shard: shard, Keys: k,
 		GNB: func(a record.Attachment) *record.GNB { return tr.gnbs[a.GNB] }, Find: func(name string) *record.GNB { return tr.gnbs[name] },
+		Beside:     func(record.Attachment) *record.GNB { return tr.beside },
 		Attachment: func() uint64 { tr.ids++; return record.AttachmentID(shard, tr.ids) },
 		Temporary:  func() uint32 { tr.tmsis++; return record.TMSI(shard, tr.tmsis) },
 	}

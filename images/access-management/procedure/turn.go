@@ -21,6 +21,8 @@ type Input struct {
 	GNB func(record.Attachment) *record.GNB
 	// Find the gNB of that name (record.GNBName); nil: it is not there.
 	Find func(name string) *record.GNB
+	// Beside is another association of the NG interface that a connection is on, or was; nil: there is none.
+	Beside func(record.Attachment) *record.GNB
 	// Attachment gives an AMF UE NGAP ID, and Temporary a 5G-TMSI, that no UE ever had.
 	Attachment func() uint64
 	Temporary  func() uint32

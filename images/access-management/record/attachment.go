@@ -27,6 +27,16 @@ type Attachment struct {
 	Since uint64 `cbor:"9,keyasint,omitempty"`
 	// Until is how long the access network of a connection that the UE has left may take to let go of it, or to come back; Unix time in ms.
 	Until int64 `cbor:"11,keyasint,omitempty"`
+	// Interface is that of the association's GNB.
+	Interface uint64 `cbor:"12,keyasint,omitempty"`
+}
+
+// Root of the NG interface that the connection is on.
+func (a *Attachment) Root() uint64 { return rootOf(a.Interface, a.Terminator, a.Association) }
+
+// Move a connection to another association.
+func (a *Attachment) Move(to Attachment) {
+	a.Terminator, a.Association, a.Since, a.Interface, a.Lost = to.Terminator, to.Association, to.Since, to.Interface, false
 }
 
 // Is says whether two are the same connection.

@@ -1,8 +1,10 @@
 package record
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 )
 
@@ -34,6 +36,12 @@ type GNB struct {
 	Doubtful bool `cbor:"13,keyasint,omitempty"`
 	// Reduction, in percent, is what it was asked last to refuse of the UEs that come (Overload Start); 0: none, or no longer; UnsureReduction.
 	Reduction uint8 `cbor:"14,keyasint,omitempty"`
+	// Interface is the Root of its NG interface where that was set up by another association than this: a gNB may have several for one (TS 38.412 7). 0: by this one.
+	Interface uint64 `cbor:"15,keyasint,omitempty"`
+	// Said is when the gNB said last what it is, by whichever association of the interface; Unix time in ms.
+	Said int64 `cbor:"16,keyasint,omitempty"`
+	// Peer and Here are where the association's ends are, the gNB's and ours, as its terminator says them. They are not kept.
+	Peer, Here string `cbor:"-"`
 }
 
 // UnsureReduction: nobody knows what a gNB was asked last.
@@ -58,6 +66,44 @@ func GNBName(plmn string, id uint32, bits uint8) string {
 
 // Key names the gNB.
 func (g *GNB) Key() string { return GNBName(g.PLMN, g.ID, g.Bits) }
+
+// Root numbers the gNB's NG interface, by the association on which it was set up. UEs of an interface may be told, and say, things by any association of it.
+func (g *GNB) Root() uint64 { return rootOf(g.Interface, g.Terminator, g.Association) }
+
+// Serves says whether an association is of the NG interface that a connection is on, or was.
+func (g *GNB) Serves(a *Attachment) bool {
+	switch {
+	case g.Terminator == a.Terminator && g.Association == a.Association:
+		return true
+	case g.Interface == 0 && a.Interface == 0:
+		return false
+	}
+	return g.Root() == a.Root()
+}
+
+// As is the gNB with what another association of its interface has heard of it since; the gNB itself where that is nothing.
+func (g *GNB) As(o *GNB) *GNB {
+	if o.Said <= g.Said {
+		return g
+	}
+	is := *g
+	is.Name, is.Areas, is.DRX, is.Said = o.Name, o.Areas, o.DRX, o.Said
+	return &is
+}
+
+// At is the association as one for connections.
+func (g *GNB) At() Attachment {
+	return Attachment{Terminator: g.Terminator, Association: g.Association, GNB: g.Key(), Interface: g.Interface}
+}
+
+func rootOf(of uint64, terminator string, association uint64) uint64 {
+	if of != 0 {
+		return of
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(binary.BigEndian.AppendUint64([]byte(terminator), association))
+	return h.Sum64() | 1
+}
 
 // Slices of the gNB in a tracking area; none: it has not that one.
 func (g *GNB) Slices(plmn string, tac uint32) []Slice {

@@ -11,7 +11,8 @@ import (
 
 // gNBs hear what changes of the AMF (TS 38.413 8.7.3). What one has heard is in its record, which its terminator keeps, and is looked at again and again: an
 // update that was lost, because the shard has moved just then, or the connection to the terminator, is repeated by whoever has the shard then. The shard that
-// does all that concerns the gNB tells it, since that one hears the answer, and only it writes the record. With the same look they hear how much of what comes
+// does all that concerns the gNB tells it, since that one hears the answer, and only it writes the record. Of an interface with several associations the first one
+// is told. With the same look they hear how much of what comes
 // is too much for that shard, which has an even share of all strangers.
 
 // announceEvery is how often gNBs are looked at.
@@ -41,7 +42,10 @@ func (r *Runner) announceOn() {
 func (r *Runner) announce() {
 	announced, said := r.announced, r.said
 	r.announced, r.said = map[association]announcement{}, map[association]*record.GNB{}
+	told := map[uint64]bool{}
 	for _, g := range r.w.GNBs() {
+		interfaced := told[g.Root()]
+		told[g.Root()] = true
 		if cmp.Or(g.Lead, 1) != r.shard {
 			continue
 		}
@@ -53,7 +57,7 @@ func (r *Runner) announce() {
 		if x := said[a]; x != nil {
 			r.said[a], g = x, x
 		}
-		if r.settingUp[a] == 0 { // else it hears of the AMF by the answer, whatever it was told before, and of what has changed since with the next look
+		if r.settingUp[a] == 0 && !interfaced { // else it hears of the AMF by the answer, whatever it was told before, and of what has changed since with the next look
 			r.announceTo(at, g)
 			r.overloadTo(at)
 		}

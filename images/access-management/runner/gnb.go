@@ -3,6 +3,7 @@ package runner
 import (
 	"reflect"
 	"slices"
+	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
 	"core5g.dev/core5g/images/access-management/n2"
@@ -51,7 +52,7 @@ func (r *Runner) handleGNB(at record.Attachment, d *link.Deliver, m n2.Message, 
 		return
 	}
 	g := r.gnb(at)
-	out := procedure.HandleGNB(r.w.Settings(), g, r.retains(g, d, m), m)
+	out := r.becomes(g, d, m)
 	if out.Refused != "" {
 		r.log.Warn("a gNB is refused", "association", at.Association, "message", m.Kind().String(), "why", out.Refused)
 	}
@@ -91,13 +92,68 @@ func (r *Runner) handleGNB(at record.Attachment, d *link.Deliver, m n2.Message, 
 		then()
 		return
 	}
-	r.loseThose(settling, a, func(a *record.Attachment) procedure.Event {
-		if (out.Lost || named(out.Reset, a)) && a.Since <= at.Since {
+	r.loseEach(settling, append(r.beside(at, g), a), func(a *record.Attachment) procedure.Event {
+		if (out.Lost || named(out.Reset, a)) && (a.Since <= at.Since || a.Terminator != at.Terminator) { // terminators count each for themselves
 			return lost(a, "the gNB has forgotten its UEs", false)
 		}
 		return nil
 	}, then)
 }
+
+// becomes says what becomes of a gNB by a message.
+func (r *Runner) becomes(g *record.GNB, d *link.Deliver, m n2.Message) (out procedure.GNBOutput) {
+	was := g
+	if update, is := m.(*n2.RANConfigurationUpdate); is && g == nil && update.Node != nil {
+		was = r.w.Find(procedure.NameOf(*update.Node))
+		out = procedure.Join(r.w.Settings(), was, update)
+	} else {
+		out = procedure.HandleGNB(r.w.Settings(), g, r.retains(g, d, m), m)
+	}
+	if is := out.GNB; out.Configured && was != nil && is.Name == was.Name && is.DRX == was.DRX && reflect.DeepEqual(is.Areas, was.Areas) {
+		is.Said = was.Said
+	} else if out.Configured {
+		is.Said = r.w.Now().UnixMilli()
+	}
+	return out
+}
+
+// interfaceOf are all associations of a gNB's interface.
+func (r *Runner) interfaceOf(at record.Attachment, g *record.GNB) []*record.GNB {
+	at.Interface = g.Interface
+	return slices.DeleteFunc(r.w.GNBs(), func(x *record.GNB) bool { return !x.Serves(&at) })
+}
+
+// beside are the other ones.
+func (r *Runner) beside(at record.Attachment, g *record.GNB) (out []association) {
+	for _, x := range r.interfaceOf(at, g) {
+		if a := (association{x.Terminator, x.Association}); a != associationOf(&at) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// hangUp the associations that a gNB gives up (TS 38.413 8.7.2.2): its UEs on them go on by others. The one on which it said so ends when it has heard the answer.
+func (r *Runner) hangUp(at record.Attachment, g *record.GNB, list []n2.AssociationPair) {
+	for _, x := range r.interfaceOf(at, g) {
+		if !slices.ContainsFunc(list, func(p n2.AssociationPair) bool { return procedure.Between(x, p) }) {
+			continue
+		}
+		end := func() {
+			if r.may() {
+				r.w.Post(x.Terminator, &link.HangUp{Shard: r.shard, Epoch: r.lease.Epoch, Association: x.Association})
+			}
+		}
+		if x.Terminator == at.Terminator && x.Association == at.Association {
+			r.w.After(answerTime, end)
+		} else {
+			end()
+		}
+	}
+}
+
+// answerTime is how long an answer takes to its gNB.
+const answerTime = time.Second
 
 // retains says whether UEs that a gNB has kept over its NG Setup are kept here, too: on the same association, or since another one was lost a moment ago.
 func (r *Runner) retains(g *record.GNB, d *link.Deliver, m n2.Message) bool {
@@ -165,4 +221,7 @@ func (r *Runner) answerGNB(at record.Attachment, out procedure.GNBOutput) {
 		}
 	}
 	r.effects(nil, list)
+	if len(out.Remove) > 0 {
+		r.hangUp(at, out.GNB, out.Remove)
+	}
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
@@ -78,7 +80,7 @@ func TestAGNBWithTwoAssociations(t *testing.T) {
 	n, _ := registered(t)
 	n.hold(2)
 	was := n.kept().N2
-	n.term.Opened(second, 5, "gnb")
+	n.term.Opened(second, 5, "gnb", "amf")
 	plmn, err := n2.MakePLMN("208", "93")
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +109,137 @@ func TestAGNBWithTwoAssociations(t *testing.T) {
 	}
 }
 
+// TS 38.412 7, TS 38.413 8.7.2: a gNB has an association more for its NG interface. UEs are the interface's.
+func TestAnAssociationMore(t *testing.T) {
+	const more = gnbAt + 1
+	joined := func(t *testing.T) (*network, *record.Attachment) {
+		t.Helper()
+		n, _ := registered(t)
+		n.hold(2)
+		n.settle()
+		n.term.Opened(more, 5, "gnb", "amf")
+		plmn, err := n2.MakePLMN("208", "93")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.phone.at = more
+		n.phone.says(&n2.RANConfigurationUpdate{Node: &n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}})
+		n.settle()
+		if g := n.nodes[more]; g == nil || g.Root() != n.nodes[gnbAt].Root() || !strings.Contains(strings.Join(n.phone.log, " "), "RANConfigurationUpdateAcknowledge") {
+			t.Fatalf("it is %+v, %v", g, n.phone.log)
+		}
+		return n, n.kept().N2
+	}
+	ends := func(n *network, a uint64) {
+		n.gone[a] = true
+		delete(n.nodes, a)
+		n.term.Ended(a, "shut down")
+		n.settle()
+	}
+	at := func(t *testing.T, n *network, was *record.Attachment, want uint64) {
+		t.Helper()
+		n.pass(procedure.RetainTime + 2*time.Second)
+		is := n.kept().N2
+		switch {
+		case want == 0 && is != nil:
+			t.Errorf("the UE is at %+v", is)
+		case want != 0 && (is == nil || is.Lost || is.Association != want || is.AMF != was.AMF || is.RAN != was.RAN || is.Root() != was.Root()):
+			t.Errorf("the UE is at %+v", is)
+		}
+		if all, _ := n.term.Waiting(); all != 0 {
+			t.Errorf("%d messages were not done with", all)
+		}
+	}
+	t.Run("the first one ends, and then the other", func(t *testing.T) {
+		n, was := joined(t)
+		ends(n, gnbAt)
+		at(t, n, was, more)
+		n.phone.uplinkNAS(n.phone.protected(&n1.ServiceRequest{STMSI: n1.STMSI{Set: amfSet, Pointer: 1, TMSI: n.phone.tmsi}}, n1.IntegrityProtectedAndCiphered))
+		n.settle()
+		if last := n.phone.log[len(n.phone.log)-1]; !strings.Contains(last, "ServiceAccept") {
+			t.Errorf("the UE hears %v", n.phone.log)
+		}
+		ends(n, more)
+		at(t, n, was, 0)
+	})
+	t.Run("the UE is spoken of by the other, which ends", func(t *testing.T) {
+		n, was := joined(t)
+		n.phone.uplinkNAS(n.phone.protected(&n1.ServiceRequest{STMSI: n1.STMSI{Set: amfSet, Pointer: 1, TMSI: n.phone.tmsi}}, n1.IntegrityProtectedAndCiphered))
+		n.settle()
+		at(t, n, was, more)
+		ends(n, more)
+		at(t, n, was, gnbAt)
+	})
+	t.Run("it gives up the first one", func(t *testing.T) {
+		n, was := joined(t)
+		address := func(s string) n2.Address { return n2.Address{IPv4: netip.MustParseAddr(s)} }
+		n.nodes[gnbAt].Peer, n.nodes[gnbAt].Here = "192.0.2.1:40000", "198.51.100.1:38412"
+		n.phone.says(&n2.RANConfigurationUpdate{Remove: []n2.AssociationPair{{RAN: address("192.0.2.1"), AMF: new(address("198.51.100.9"))}, {RAN: address("192.0.2.9")}}})
+		n.pass(2 * time.Second)
+		if len(n.shut) != 0 {
+			t.Errorf("associations %v are ended, and it has none of those ends", n.shut)
+		}
+		n.phone.says(&n2.RANConfigurationUpdate{Remove: []n2.AssociationPair{{RAN: address("192.0.2.1"), AMF: new(address("198.51.100.1"))}}})
+		n.settle()
+		if !slices.Equal(n.shut, []uint64{gnbAt}) {
+			t.Fatalf("associations %v are ended", n.shut)
+		}
+		ends(n, gnbAt)
+		at(t, n, was, more)
+	})
+	t.Run("it gives up the one on which it says so", func(t *testing.T) {
+		n, was := joined(t)
+		n.phone.says(&n2.RANConfigurationUpdate{Remove: []n2.AssociationPair{{RAN: n2.Address{IPv4: netip.MustParseAddr("192.0.2.2")}}}})
+		n.settle()
+		if len(n.shut) != 0 {
+			t.Errorf("associations %v are ended before it has heard the answer", n.shut)
+		}
+		n.pass(2 * time.Second)
+		if !slices.Equal(n.shut, []uint64{more}) {
+			t.Errorf("associations %v are ended", n.shut)
+		}
+		ends(n, more)
+		at(t, n, was, gnbAt)
+	})
+	t.Run("a reset by the other is one of the interface", func(t *testing.T) {
+		n, was := joined(t)
+		n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified, Connections: []n2.UEConnection{{RAN: 77, HasRAN: true}}})
+		n.settle()
+		at(t, n, was, gnbAt)
+		n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified, Connections: []n2.UEConnection{{RAN: n2.RANUEID(was.RAN), HasRAN: true}}})
+		n.settle()
+		at(t, n, was, 0)
+	})
+	t.Run("NG Setup by the other is one of the interface", func(t *testing.T) {
+		n, was := joined(t)
+		plmn, _ := n2.MakePLMN("208", "93")
+		n.phone.says(&n2.NGSetupRequest{
+			Node: n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}, Name: "roof", DRX: n2.DRX128,
+			TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
+		})
+		n.settle()
+		at(t, n, was, 0)
+	})
+	t.Run("one of them is told of the AMF", func(t *testing.T) {
+		n, _ := joined(t)
+		n.rename("another")
+		n.pass(5 * time.Second)
+		n.heard(t, "another")
+	})
+	t.Run("the gNB is not known by another one", func(t *testing.T) {
+		n, h := registered(t)
+		delete(n.nodes, gnbAt)
+		plmn, _ := n2.MakePLMN("208", "93")
+		n.term.Opened(more, 5, "gnb", "amf")
+		n.phone.at = more
+		n.phone.says(&n2.RANConfigurationUpdate{Node: &n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}})
+		n.settle()
+		if last := n.phone.log[len(n.phone.log)-1]; last != "RANConfigurationUpdateFailure" || n.nodes[more] != nil || h.dead {
+			t.Errorf("it hears %v", n.phone.log)
+		}
+	})
+}
+
 // A gNB whose association was lost is there again, by another one: its UEs are where they were, or idle.
 func TestAGNBComesBack(t *testing.T) {
 	const again = gnbAt + 1
@@ -132,7 +265,7 @@ func TestAGNBComesBack(t *testing.T) {
 			if was == nil || !was.Lost {
 				t.Fatalf("the UE is at %+v", was)
 			}
-			n.term.Opened(again, 5, "gnb")
+			n.term.Opened(again, 5, "gnb", "amf")
 			plmn, err := n2.MakePLMN("208", "93")
 			if err != nil {
 				t.Fatal(err)
@@ -213,7 +346,7 @@ func TestAnNGSetupWaitsForWhatTheNewsHasBegun(t *testing.T) {
 	if noted := n.takeNoted(); !slices.Contains(noted, "AskSession") {
 		t.Fatalf("the SMF is not asked: %q", noted)
 	}
-	n.term.Opened(again, 5, "gnb")
+	n.term.Opened(again, 5, "gnb", "amf")
 	n.term.Received(again, setupOf(t))
 	n.settle()
 	done := func() bool {
@@ -275,7 +408,7 @@ func TestAUEThatComesBackAtOnce(t *testing.T) {
 		n.term.Ended(gnbAt, "shut down")
 		delete(n.nodes, gnbAt)
 		n.settle()
-		n.term.Opened(again, 5, "gnb")
+		n.term.Opened(again, 5, "gnb", "amf")
 		n.term.Received(again, setup)
 		n.settle()
 		n.phone.at = again
@@ -338,7 +471,7 @@ func TestAGNBThatIsFasterThanTheNews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n.term.Opened(again, 5, "gnb")
+			n.term.Opened(again, 5, "gnb", "amf")
 			n.takeNoted()
 			n.term.Received(again, b)
 			n.term.Received(again, update)
@@ -429,7 +562,7 @@ func TestAGNBThatHasGoneAgain(t *testing.T) {
 	}
 	const once, again = gnbAt + 1, gnbAt + 2
 	n.gone[once] = true
-	n.term.Opened(once, 5, "gnb")
+	n.term.Opened(once, 5, "gnb", "amf")
 	n.term.Received(once, b) // the loss is not known yet
 	n.settle()
 	if is := n.kept().N2; is == nil || !is.Lost {
@@ -440,7 +573,7 @@ func TestAGNBThatHasGoneAgain(t *testing.T) {
 		t.Errorf("%d messages wait", all)
 	}
 	h.lost = n.now
-	n.term.Opened(again, 5, "gnb")
+	n.term.Opened(again, 5, "gnb", "amf")
 	n.term.Received(again, b)
 	n.settle()
 	if is := n.kept().N2; is == nil || is.Lost || is.Association != again {
@@ -711,7 +844,7 @@ func TestAStoreThatHasForgottenAndAGNBThatIsBack(t *testing.T) {
 	delete(n.nodes, gnbAt)
 	n.gone[gnbAt], n.nodes[again] = true, &g
 	n.term.Ended(gnbAt, "shut down")
-	n.term.Opened(again, 5, "gnb")
+	n.term.Opened(again, 5, "gnb", "amf")
 	n.now = n.now.Add(2 * leaseTime)
 	n.carried = nil
 	n.hold(1)

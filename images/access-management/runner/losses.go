@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -159,32 +160,28 @@ func (r *Runner) loseForGood(a association, why string) {
 // returned: a gNB is there again. UEs that wait for it are kept, or lost; then is called when they are written. Those of other gNBs, which a terminator that has
 // died had too, are not looked at with each gNB that comes.
 func (r *Runner) returned(s *settling, at record.Attachment, gnb string, kept bool, then func()) {
-	list := sortedAssociations(r.associations)
-	var next func()
-	next = func() {
-		for len(list) > 0 {
-			a := list[0]
-			list = list[1:]
-			if !r.gone(a) || r.another(a, gnb) {
-				continue
+	list := slices.DeleteFunc(sortedAssociations(r.associations), func(a association) bool { return !r.gone(a) || r.another(a, gnb) })
+	r.loseEach(s, list, func(was *record.Attachment) procedure.Event {
+		switch {
+		case was.GNB != gnb:
+			return nil
+		case kept:
+			return procedure.AccessBack{
+				At:  record.Attachment{Terminator: at.Terminator, Association: at.Association, GNB: gnb, Since: at.Since, Interface: at.Interface},
+				Was: record.Attachment{Terminator: was.Terminator, Association: was.Association},
 			}
-			r.loseThose(s, a, func(was *record.Attachment) procedure.Event {
-				switch {
-				case was.GNB != gnb:
-					return nil
-				case kept:
-					return procedure.AccessBack{
-						At:  record.Attachment{Terminator: at.Terminator, Association: at.Association, GNB: gnb, Since: at.Since},
-						Was: record.Attachment{Terminator: a.terminator, Association: a.number},
-					}
-				}
-				return lost(was, "the gNB is back, and has not kept its UEs", false)
-			}, next)
-			return
 		}
-		then()
+		return lost(was, "the gNB is back, and has not kept its UEs", false)
+	}, then)
+}
+
+// loseEach is loseThose of several associations, one after the other.
+func (r *Runner) loseEach(s *settling, list []association, event func(*record.Attachment) procedure.Event, done func()) {
+	if len(list) == 0 {
+		done()
+		return
 	}
-	next()
+	r.loseThose(s, list[0], event, func() { r.loseEach(s, list[1:], event, done) })
 }
 
 // unnote an association. A note that stays is looked at by the next holder.

@@ -56,7 +56,7 @@ func (r *Runner) delivered(terminator string, d *link.Deliver) {
 	}
 	at := record.Attachment{Terminator: terminator, Association: d.Association, Since: d.Came()}
 	if g := r.w.GNB(terminator, d.Association); g != nil {
-		at.GNB = g.Key()
+		at.GNB, at.Interface = g.Key(), g.Interface
 	}
 	amf, ran := n2.Names(m)
 	if ran != nil {

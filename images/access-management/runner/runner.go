@@ -350,6 +350,6 @@ func (r *Runner) input() procedure.Input {
 	return procedure.Input{
 		Now: r.w.Now(), Settings: r.w.Settings(), Shard: r.shard, Keys: r.keys,
 		GNB:  func(a record.Attachment) *record.GNB { return r.w.GNB(a.Terminator, a.Association) },
-		Find: r.w.Find, Attachment: r.attachment, Temporary: r.temporary,
+		Find: r.w.Find, Beside: r.w.Beside, Attachment: r.attachment, Temporary: r.temporary,
 	}
 }

@@ -37,6 +37,8 @@ type World interface {
 	// GNB of an association, and the one of a name (record.GNBName); nil: none is known.
 	GNB(terminator string, association uint64) *record.GNB
 	Find(name string) *record.GNB
+	// Beside is the newest other association of the NG interface that a connection is on, or was; nil: there is none.
+	Beside(record.Attachment) *record.GNB
 	// GNBs of all associations that there are now, as far as they were set up, each time in the same order where nothing has changed.
 	GNBs() []*record.GNB
 	// Lost is when the last association of the gNB of that name was lost on which it was not doubtful (record.GNB); false: that is not known, or long ago.

@@ -77,6 +77,8 @@ type network struct {
 	// doubtful: it is not known whether other associations of gNBs are gone; unsure are those who have asked.
 	doubtful bool
 	unsure   []func()
+	// shut are associations that the AMF has ended.
+	shut []uint64
 }
 
 type timer struct {
@@ -120,7 +122,7 @@ func newNetwork(t *testing.T) *network {
 		t.Fatal(err)
 	}
 	n.term = terminator.New(terminator.Config{World: n2World{n}, Name: termName, Shards: mostShards, Set: amfSet})
-	n.term.Opened(gnbAt, 5, "gnb")
+	n.term.Opened(gnbAt, 5, "gnb", "amf")
 	n.nodes[gnbAt] = &record.GNB{
 		PLMN: "20893", ID: 1, Bits: 24, Name: "roof", Terminator: termName, Association: gnbAt, DRX: 128,
 		Areas: []record.Tracking{{TAC: 1, Broadcast: []record.Broadcast{{PLMN: "20893", Slices: []record.Slice{{SST: 1}}}}}},
@@ -350,6 +352,14 @@ func (n *network) newest() (g *record.GNB) {
 
 func (h *holder) GNB(_ string, a uint64) *record.GNB { return h.nodes[a] }
 func (h *holder) Find(string) *record.GNB            { return h.newest() }
+func (h *holder) Beside(at record.Attachment) (g *record.GNB) {
+	for _, x := range h.nodes {
+		if x.Serves(&at) && x.Association != at.Association && (g == nil || x.Association > g.Association) {
+			g = x
+		}
+	}
+	return g
+}
 func (h *holder) Sure(_ string, _ record.Attachment, then func()) {
 	if h.doubtful {
 		h.unsure = append(h.unsure, func() { h.do(then) })
@@ -454,7 +464,7 @@ func (w n2World) Transmit(_ uint64, _ uint16, b []byte) error {
 	w.soon = append(w.soon, func() { w.phone.take(b) })
 	return nil
 }
-func (n2World) Shut(uint64)        {}
+func (w n2World) Shut(a uint64)    { w.shut = append(w.shut, a) }
 func (n2World) Pause(uint64, bool) {}
 func (w n2World) Tell(worker uint64, f link.Frame) {
 	if f, is := f.(*link.Node); is {
@@ -462,6 +472,7 @@ func (w n2World) Tell(worker uint64, f link.Frame) {
 		if err != nil {
 			w.t.Error(err)
 		}
+		g.Peer, g.Here = fmt.Sprintf("192.0.2.%d:40000", f.Association), fmt.Sprintf("198.51.100.%d:38412", f.Association)
 		w.nodes[f.Association] = g
 		return
 	}

@@ -120,7 +120,7 @@ func (e *end) open(g *gnb) *association {
 	e.opened++
 	a := &association{w: e.w, id: e.opened, gnb: g, end: e, life: e.life}
 	e.associations[a.id] = a
-	e.t.Opened(a.id, streams, g.name())
+	e.t.Opened(a.id, streams, g.name(), e.name())
 	return a
 }
 

@@ -501,6 +501,15 @@ func (v *view) Find(name string) *record.GNB {
 	return nil
 }
 
+func (v *view) Beside(at record.Attachment) (beside *record.GNB) {
+	for _, g := range v.GNBs() {
+		if g.Serves(&at) && (g.Terminator != at.Terminator || g.Association != at.Association) {
+			beside = g
+		}
+	}
+	return beside
+}
+
 func (v *view) Lost(name string) (time.Time, bool) {
 	p := v.pod
 	if at, is := p.doubted[name]; is && p.w.Now.Sub(at) <= procedure.RetainTime {

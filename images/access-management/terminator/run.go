@@ -189,7 +189,7 @@ func (r *run) serveN2(conn *sctp.SCTPConn) {
 		_ = conn.Abort()
 		return
 	}
-	peer := fmt.Sprint(conn.RemoteAddr())
+	peer, here := fmt.Sprint(conn.RemoteAddr()), fmt.Sprint(conn.LocalAddr())
 	var id uint64
 	r.do(func() {
 		if r.ending {
@@ -197,7 +197,7 @@ func (r *run) serveN2(conn *sctp.SCTPConn) {
 		}
 		id = r.number()
 		r.associations[id] = a
-		r.t.Opened(id, streams, peer)
+		r.t.Opened(id, streams, peer, here)
 	})
 	if id == 0 {
 		_ = conn.Close()

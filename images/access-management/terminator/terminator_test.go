@@ -123,7 +123,7 @@ func TestMessagesFindTheirShard(t *testing.T) {
 	s := newStage(t)
 	s.worker(1, "one", 1, 2)
 	s.worker(2, "two", 3)
-	s.term.Opened(10, 5, "gnb")
+	s.term.Opened(10, 5, "gnb", "amf")
 	s.quiet()
 	for _, m := range [][]byte{
 		s.uplink(3, 1), s.uplink(2, 1), s.initial(amfSet, 3), s.initial(amfSet+1, 3), s.initial(0, 0), s.initial(0, 0),
@@ -155,7 +155,7 @@ func TestWhatIsNotDoneIsTheNextHolders(t *testing.T) {
 			s := newStage(t)
 			s.worker(1, "one", 2)
 			s.worker(2, "two")
-			s.term.Opened(10, 5, "gnb")
+			s.term.Opened(10, 5, "gnb", "amf")
 			s.quiet()
 			for n := range uint64(4) {
 				s.term.Received(10, s.uplink(2, n))
@@ -187,7 +187,7 @@ func TestWhatIsNotDoneIsTheNextHolders(t *testing.T) {
 
 func TestMessagesWaitForAHolder(t *testing.T) {
 	s := newStage(t)
-	s.term.Opened(10, 5, "gnb")
+	s.term.Opened(10, 5, "gnb", "amf")
 	s.term.Received(10, s.message(&n2.NGReset{Cause: ngapcause.MiscUnspecified}))
 	s.term.Received(10, s.uplink(2, 1))
 	s.term.Received(10, s.initial(0, 0))
@@ -222,7 +222,7 @@ func TestAnEcho(t *testing.T) {
 func TestAnAssociationsEnd(t *testing.T) {
 	s := newStage(t)
 	s.worker(1, "one", 1)
-	s.term.Opened(10, 5, "gnb")
+	s.term.Opened(10, 5, "gnb", "amf")
 	s.quiet()
 	s.term.Received(10, s.uplink(1, 1))
 	s.term.Received(10, s.uplink(2, 1)) // nobody's
@@ -241,20 +241,20 @@ func TestAnAssociationsEnd(t *testing.T) {
 func TestWorkersAreToldWhatThereIs(t *testing.T) {
 	s := newStage(t)
 	s.worker(1, "one", 1)
-	s.term.Opened(10, 5, "gnb-a")
+	s.term.Opened(10, 5, "gnb-a", "amf")
 	s.term.Took(1, &link.Remember{Shard: 1, Epoch: 1, Association: 10, Node: []byte("A")})
 	s.term.Took(1, &link.Remember{Shard: 1, Epoch: 0, Association: 10, Node: []byte("B")}) // fenced
 	s.happened(
 		"worker 1 <- Welcome Version:1 Terminator:t-0",
-		"worker 1 <- Opened Association:0 Peer: Node:[] Listed:true Last:true",
-		"worker 1 <- Opened Association:10 Peer:gnb-a Node:[] Listed:false Last:false",
+		"worker 1 <- Opened Association:0 Peer: Node:[] Listed:true Last:true Here:",
+		"worker 1 <- Opened Association:10 Peer:gnb-a Node:[] Listed:false Last:false Here:amf",
 		"worker 1 <- Node Association:10 Node:[65]",
 	)
 	s.worker(2, "two")
 	s.happened(
 		"worker 2 <- Welcome Version:1 Terminator:t-0",
-		"worker 2 <- Opened Association:10 Peer:gnb-a Node:[65] Listed:true Last:false",
-		"worker 2 <- Opened Association:10 Peer: Node:[] Listed:true Last:true",
+		"worker 2 <- Opened Association:10 Peer:gnb-a Node:[65] Listed:true Last:false Here:amf",
+		"worker 2 <- Opened Association:10 Peer: Node:[] Listed:true Last:true Here:",
 	)
 }
 
@@ -262,7 +262,7 @@ func TestASharedMessageReachesAllShards(t *testing.T) {
 	s := newStage(t)
 	s.worker(1, "one", 1)
 	s.worker(2, "two", 2)
-	s.term.Opened(10, 5, "gnb")
+	s.term.Opened(10, 5, "gnb", "amf")
 	s.term.Received(10, s.message(&n2.NGReset{Cause: ngapcause.MiscUnspecified}))
 	s.quiet()
 	s.term.Took(1, &link.Share{Number: 1})
@@ -292,7 +292,7 @@ func TestStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.worker(1, "one", 1)
-			s.term.Opened(10, c.streams, "gnb")
+			s.term.Opened(10, c.streams, "gnb", "amf")
 			s.quiet()
 			s.term.Took(1, &link.Send{Shard: 1, Epoch: 1, Association: 10, UE: c.ue, Message: []byte("m")})
 			s.happened(fmt.Sprintf("gNB 10 <- m on stream %d", c.want))
@@ -303,7 +303,7 @@ func TestStreams(t *testing.T) {
 func TestAnAssociationThatSaysTooMuchIsPaused(t *testing.T) {
 	s := newStage(t)
 	s.worker(1, "one", 1)
-	s.term.Opened(10, 5, "gnb")
+	s.term.Opened(10, 5, "gnb", "amf")
 	for n := range uint64(mostWaiting) {
 		s.term.Received(10, s.uplink(1, n))
 	}
@@ -354,7 +354,7 @@ func TestAnNGSetupIsAnsweredWhenAllAreDone(t *testing.T) {
 		s := newStage(t)
 		s.worker(1, "one", 1, 2)
 		s.worker(2, "two", 3)
-		s.term.Opened(gnb, 5, "gnb")
+		s.term.Opened(gnb, 5, "gnb", "amf")
 		s.term.Received(gnb, s.message(request))
 		s.term.Took(1, &link.Share{Number: 1})
 		s.quiet()

@@ -32,8 +32,8 @@ type life struct {
 }
 
 type n2Association struct {
-	peer string
-	node *record.GNB // nil: its gNB has not been set up. Nobody writes to it.
+	peer, here string
+	node       *record.GNB // nil: its gNB has not been set up. Nobody writes to it.
 	// order in which associations were opened, of all terminators, since this pod has listened; 0: before.
 	order uint64
 }
@@ -50,34 +50,53 @@ func (a *n2Association) newer(than *n2Association) bool {
 }
 
 func newAssociation(terminator string, f *link.Opened, log *slog.Logger) *n2Association {
-	a := &n2Association{peer: f.Peer}
+	a := &n2Association{peer: f.Peer, here: f.Here}
 	if f.Node != nil {
-		a.node = decodeNode(terminator, f.Association, f.Node, log)
+		a.node = a.decodeNode(terminator, f.Association, f.Node, log)
 	}
 	return a
 }
 
-func decodeNode(terminator string, association uint64, octets []byte, log *slog.Logger) *record.GNB {
+func (a *n2Association) decodeNode(terminator string, association uint64, octets []byte, log *slog.Logger) *record.GNB {
 	g, err := record.DecodeGNB(octets)
 	if err != nil {
 		log.Error("what a gNB has said of itself cannot be read", "terminator", terminator, "association", association, "err", err)
 		return nil
 	}
-	g.Terminator, g.Association = terminator, association
+	g.Terminator, g.Association, g.Peer, g.Here = terminator, association, a.peer, a.here
 	return g
 }
 
-// remember what a gNB has said of itself. It is returned where it has said that first.
-func (x *life) remember(terminator string, f *link.Node, log *slog.Logger) (first *record.GNB) {
+// remember what a gNB has said of itself. It is returned where it could not be reached before by that association, nor by another of its interface. l.mu is held.
+func (l *links) remember(terminator string, f *link.Node) (first *record.GNB) {
+	x := l.lives[terminator]
 	for _, list := range []map[uint64]*n2Association{x.associations, x.fresh} {
 		if a := list[f.Association]; a != nil {
 			was := a.node
-			if a.node = decodeNode(terminator, f.Association, f.Node, log); was == nil {
+			a.node = a.decodeNode(terminator, f.Association, f.Node, l.pod.Log)
+			if l.align(a); was == nil && a.node != nil && a.node.Interface == 0 {
 				first = a.node
 			}
 		}
 	}
 	return first
+}
+
+// align what is known of a gNB by the associations of its interface: what it has said last by one of them holds for all. l.mu is held.
+func (l *links) align(a *n2Association) {
+	if a.node == nil {
+		return
+	}
+	at := a.node.At()
+	for _, x := range l.lives {
+		for _, list := range []map[uint64]*n2Association{x.associations, x.fresh} {
+			for _, o := range list {
+				if o != a && o.node != nil && o.node.Serves(&at) {
+					o.node, a.node = o.node.As(a.node), a.node.As(o.node)
+				}
+			}
+		}
+	}
 }
 
 // podOf a terminator: its name without that of its life.
@@ -301,6 +320,18 @@ func (l *links) gnbs() (out []*record.GNB) {
 		return cmp.Or(cmp.Compare(a.Terminator, b.Terminator), cmp.Compare(a.Association, b.Association))
 	})
 	return out
+}
+
+// beside is another association of the interface that a connection was on; nil: there is none.
+func (l *links) beside(at record.Attachment) *record.GNB {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.nodes(func(g *record.GNB) bool {
+		return g.Serves(&at) && (g.Terminator != at.Terminator || g.Association != at.Association)
+	}) {
+		return g
+	}
+	return nil
 }
 
 // find the gNB of a name; nil: there is none.

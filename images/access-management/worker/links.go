@@ -363,7 +363,7 @@ func (s *session) take(f link.Frame) error {
 		return s.opened(f)
 	case *link.Node:
 		l.mu.Lock()
-		g := l.lives[s.name].remember(s.name, f, l.pod.Log)
+		g := l.remember(s.name, f)
 		l.mu.Unlock()
 		l.appeared(g)
 	case *link.Ended:
@@ -482,6 +482,7 @@ func (s *session) opened(f *link.Opened) error {
 	var listed []*record.GNB
 	if f.Last {
 		for _, a := range x.associations {
+			l.align(a)
 			listed = append(listed, a.node)
 		}
 	}

@@ -450,14 +450,73 @@ func TestAGNBAppearsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &life{associations: map[uint64]*n2Association{1: {}}}
+	l := newLinks(&Pod{Options: Options{Log: slog.New(slog.DiscardHandler)}})
+	l.lives["n2-0/1"] = &life{associations: map[uint64]*n2Association{1: {}, 3: {}}}
 	for n, want := range []bool{true, false} {
-		if g := x.remember("n2-0/1", &link.Node{Association: 1, Node: octets}, slog.New(slog.DiscardHandler)); (g != nil) != want {
+		if g := l.remember("n2-0/1", &link.Node{Association: 1, Node: octets}); (g != nil) != want {
 			t.Errorf("%d: %+v appears", n, g)
 		}
 	}
-	if g := x.remember("n2-0/1", &link.Node{Association: 2, Node: octets}, slog.New(slog.DiscardHandler)); g != nil {
+	if g := l.remember("n2-0/1", &link.Node{Association: 2, Node: octets}); g != nil {
 		t.Errorf("%+v appears on no association", g)
+	}
+	if octets, err = (&record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3}}, Interface: 7}).Encode(); err != nil {
+		t.Fatal(err)
+	}
+	if g := l.remember("n2-0/1", &link.Node{Association: 3, Node: octets}); g != nil {
+		t.Errorf("%+v appears, and was there by another association", g)
+	}
+}
+
+// TS 38.412 7: a gNB has associations with two terminators for one NG interface. What it has said last by one of them holds for both, however late it is heard, and
+// each is the other's neighbour.
+func TestAnInterfaceWithTwoAssociations(t *testing.T) {
+	first, second := listen(t), listen(t)
+	p := podAt(t, func() []string { return []string{first.listener.Addr().String(), second.listener.Addr().String()} })
+	one, two := first.met("n2-0/1", 7), second.met("n2-1/1", 9)
+	node := func(of uint64, said int64, tac uint32) []byte {
+		octets, err := (&record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: tac, Broadcast: []record.Broadcast{{PLMN: "20893"}}}}, Interface: of, Said: said}).Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return octets
+	}
+	root := (&record.GNB{Terminator: "n2-0/1", Association: 8}).Root()
+	say := func(l *scripted, c *link.Conn, terminator string, f link.Frame, association uint64, tac uint32) {
+		t.Helper()
+		l.say(c, f)
+		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			if g := p.links.node(terminator, association); g != nil && g.Areas[0].TAC == tac {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("association %d of %s: %+v", association, terminator, p.links.node(terminator, association))
+			}
+		}
+	}
+	say(first, one, "n2-0/1", &link.Opened{Association: 8, Peer: "192.0.2.1:1", Here: "198.51.100.1:38412", Node: node(0, 100, 1)}, 8, 1)
+	say(second, two, "n2-1/1", &link.Opened{Association: 10, Node: node(root, 100, 1)}, 10, 1)
+	say(second, two, "n2-1/1", &link.Node{Association: 10, Node: node(root, 200, 2)}, 10, 2)
+	if g := p.links.node("n2-0/1", 8); g.Areas[0].TAC != 2 || g.Interface != 0 || g.Peer != "192.0.2.1:1" || g.Here != "198.51.100.1:38412" {
+		t.Errorf("by the first association it is %+v", g)
+	}
+	first.say(one, &link.Node{Association: 8, Node: node(0, 100, 1)})
+	first.say(one, &link.Opened{Association: 11})
+	p.awaits(t, "n2-0/1", 11, runner.There)
+	if list := p.links.near(record.Area{PLMN: "20893", TACs: []uint32{1}}); len(list) != 0 {
+		t.Errorf("%+v is where it was before", list[0])
+	}
+	for _, c := range []struct {
+		at   record.Attachment
+		want uint64
+	}{
+		{record.Attachment{Terminator: "n2-0/1", Association: 8}, 10},
+		{record.Attachment{Terminator: "n2-1/1", Association: 10, Interface: root}, 8},
+		{record.Attachment{Terminator: "n2-0/1", Association: 7}, 0},
+	} {
+		if g := p.links.beside(c.at); (g != nil) != (c.want != 0) || g != nil && g.Association != c.want {
+			t.Errorf("beside %+v is %+v, want association %d", c.at, g, c.want)
+		}
 	}
 }
 

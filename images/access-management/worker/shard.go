@@ -123,6 +123,9 @@ func (s *Shard) GNB(terminator string, association uint64) *record.GNB {
 	return s.pod.links.node(terminator, association)
 }
 
+// Beside implements runner.World.
+func (s *Shard) Beside(at record.Attachment) *record.GNB { return s.pod.links.beside(at) }
+
 // Find implements runner.World.
 func (s *Shard) Find(name string) *record.GNB { return s.pod.links.find(name) }
 
