@@ -151,12 +151,18 @@ func (t *turn) letGo(id uint64) {
 	t.dueLeft()
 }
 
-// leftSilent: their access networks have not answered, or have stayed away; or have forwarded for long enough.
+// leftSilent: their access networks have not answered, or have stayed away; or have forwarded for long enough. What one was told may be lost between worker and
+// terminator: it hears it once more.
 func (t *turn) leftSilent() {
 	now := t.in.Now.UnixMilli()
 	for n := range t.s.Left {
-		if a := &t.s.Left[n]; a.Until <= now && !a.Releasing && !a.Lost {
+		switch a := &t.s.Left[n]; {
+		case a.Until > now || a.Lost:
+		case !a.Releasing:
 			t.releaseLeft(a, ngapcause.SuccessfulHandover)
+		case !a.Again:
+			a.Again = true
+			t.releaseLeft(a, ngapcause.NormalRelease)
 		}
 	}
 	t.s.Left = slices.DeleteFunc(t.s.Left, func(a record.Attachment) bool { return a.Until <= now })

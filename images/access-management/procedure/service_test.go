@@ -166,6 +166,7 @@ func TestRelease(t *testing.T) {
 			return FromAccess{At: at, Message: m(tr)}
 		}}
 	}
+	leftSilent := act{name: "5 s later", later: accessTime, event: func(*teller) Event { return Due{Name: dueLeft} }}
 	letGo := act{name: "gNB: UE Context Release Complete", event: func(tr *teller) Event {
 		return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}
 	}}
@@ -228,6 +229,9 @@ func TestRelease(t *testing.T) {
 		}},
 		{name: "the association is lost, and the UE comes anew: its gNB lets go of what was before", from: withSession, acts: []act{away, serves, toSetUp, back, letGo}},
 		{name: "the association is lost, and the UE comes by another gNB: the first hears so when it is back", from: withSession, acts: []act{away, yonder, back, letGo}},
+		{name: "the UE comes by another gNB, and the first does not say that it has let go: it hears so once more", from: withSession, acts: []act{
+			yonder, leftSilent, leftSilent,
+		}},
 		{name: "and does not come back", from: withSession, acts: []act{
 			away, yonder, {name: "20 s later", later: RetainTime, event: func(*teller) Event { return Due{Name: dueLeft} }},
 		}},

@@ -19,6 +19,8 @@ type Attachment struct {
 	Setting bool `cbor:"6,keyasint,omitempty"`
 	// Releasing: it was told to let go of it.
 	Releasing bool `cbor:"7,keyasint,omitempty"`
+	// Again: of one that the UE has left, it was told so a second time.
+	Again bool `cbor:"13,keyasint,omitempty"`
 	// Secured: a message that was protected has come by it, and plain ones are not taken any more (TS 24.501 4.4.4.3).
 	Secured bool `cbor:"8,keyasint,omitempty"`
 	// Lost: the association is no more. The gNB may have kept the UE, and come back with another one.

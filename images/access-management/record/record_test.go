@@ -54,11 +54,11 @@ func full() *UE {
 	for n := range uint64(MostLeft) {
 		u.Left = append(u.Left, Attachment{
 			Terminator: "core5g-n2-1", Association: 8 + n, GNB: GNBName("20893", 2, 24), RAN: 6, AMF: AttachmentID(3, 8+n), Set: true, Setting: true, Releasing: true,
-			Secured: true, Since: 900, Lost: true, Until: 1_800_000_000_005, Interface: 1<<63 | 7,
+			Secured: true, Since: 900, Lost: true, Until: 1_800_000_000_005, Interface: 1<<63 | 7, Again: true,
 		})
 	}
 	u.N2.Until, u.N2.Interface = 1_800_000_000_006, 1<<63|5
-	u.N2.Setting, u.N2.Releasing, u.N2.Secured, u.N2.Lost, u.N2.Since = true, true, true, true, 1000
+	u.N2.Setting, u.N2.Again, u.N2.Releasing, u.N2.Secured, u.N2.Lost, u.N2.Since = true, true, true, true, true, 1000
 	u.Place.CellPLMN = "20894"
 	u.Rejected = []Rejected{{Slice{SST: 2}, 1}}
 	u.Sessions[1].Held = &Held{Failure: "https://core5g-session-management-1:8000/nsmf-callback/v1/sm-contexts/1000000001/transfer-failure", N1: make([]byte, 40), Priority: 8, FiveQI: 9, N2: true}

@@ -873,7 +873,7 @@ func TestEviction(t *testing.T) {
 	wants(t, n, "reply to 2: Placed")
 }
 
-// What leaves memory and comes again is not taken up as a holder before would have left it: a gNB that does not answer is told once to let go of a connection
+// What leaves memory and comes again is not taken up as a holder before would have left it: a gNB that does not answer is told twice to let go of a connection
 // that its UE has left, and then no more.
 func TestEvictionIsNoTakeover(t *testing.T) {
 	n, h := registered(t)
@@ -889,7 +889,7 @@ func TestEvictionIsNoTakeover(t *testing.T) {
 		n.pass(time.Second)
 	}
 	told := slices.DeleteFunc(slices.Clone(n.phone.log), func(s string) bool { return s != "UEContextReleaseCommand" })
-	if rec := n.kept(); len(told) != 1 || len(rec.Left) > 0 || h.runner.Counts().Evicted == 0 {
+	if rec := n.kept(); len(told) != 2 || len(rec.Left) > 0 || h.runner.Counts().Evicted == 0 {
 		t.Errorf("it is told %d times; left is %+v; counts are %+v", len(told), rec.Left, h.runner.Counts())
 	}
 }

@@ -71,6 +71,7 @@ var crowded = []uint64{
 	86013, // what a UDM was told of a UE before another AMF had it came behind that, and the UE was nowhere: the world's fault
 	80922, // a UE that a UDM did not know, when it was told of it again, had to leave: the world's fault
 	79140, // a UE that asked to be registered for more than emergency services had been, and was barred, before it heard so: the world's fault
+	93632, // what a gNB was to let go of was lost on its way to it, and it was not told again
 }
 
 func made(seed uint64) (*world, error) {
