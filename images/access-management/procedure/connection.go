@@ -287,7 +287,7 @@ func (t *turn) accessLost(e AccessLost) {
 		return a != nil && a.Terminator == e.At.Terminator && a.Association == e.At.Association &&
 			(e.At.RAN == 0 && e.At.AMF == 0 || e.At.RAN != 0 && a.RAN == e.At.RAN || e.At.AMF != 0 && a.AMF == e.At.AMF)
 	}
-	if slices.ContainsFunc(t.s.Left, func(a record.Attachment) bool { return same(&a) && !(a.Lost && e.Kept) }) {
+	if slices.ContainsFunc(t.s.Left, func(a record.Attachment) bool { return same(&a) && !(e.Kept && t.waits(&a)) }) {
 		t.leftLost(e.Kept, same)
 		if t.s == nil {
 			return
@@ -325,12 +325,15 @@ func (t *turn) leftLost(kept bool, same func(*record.Attachment) bool) {
 	list := t.s.Left
 	t.s.Left = nil
 	for _, a := range list {
-		if !same(&a) || kept && (a.Lost || t.awaits(&a)) {
+		if !same(&a) || kept && (t.waits(&a) || t.awaits(&a)) {
 			t.s.Left = append(t.s.Left, a)
 		}
 	}
 	t.dueLeft()
 }
+
+// waits says whether a connection is one whose gNB is waited for, and is there by no other association of the interface.
+func (t *turn) waits(a *record.Attachment) bool { return a.Lost && t.in.Beside(*a) == nil }
 
 // wait for the gNB: it may have kept the UE, whose packets go where they went. What was under way is not.
 func (t *turn) wait(why string) {

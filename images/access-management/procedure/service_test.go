@@ -304,6 +304,12 @@ func TestRelease(t *testing.T) {
 		{name: "while the UE is released: it is told again, by that", from: more(withSession), acts: []act{gnbReleases, away, released}},
 		{name: "while the UE is served: it begins anew where it is released", from: more(idleUE), acts: []act{serves, toSetUp, away, released}},
 		{name: "while the UE is elsewhere: its gNB lets go of what was before, by that", from: more(withSession), acts: []act{yonder, away, letGo}},
+		{name: "while another association of the interface was not known: it is told when that is", from: withSession, acts: []act{
+			yonder, away, {name: "terminator: the association is gone, and there is another", event: func(tr *teller) Event {
+				more(func(*teller) {})(tr)
+				return awayFor(true)
+			}}, letGo,
+		}},
 		{name: "the gNB speaks of the UE by another association of its NG interface: that is the UE's", from: more(withSession), acts: []act{
 			byMore("gNB: Uplink NAS Transport", func(tr *teller) n2.Message {
 				return &n2.UplinkNASTransport{NAS: protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})(tr)}

@@ -170,6 +170,20 @@ func TestAnAssociationMore(t *testing.T) {
 		ends(n, more)
 		at(t, n, was, gnbAt)
 	})
+	t.Run("the first one ends before it is heard of the other", func(t *testing.T) {
+		n, was := joined(t)
+		g := n.nodes[more]
+		delete(n.nodes, more)
+		ends(n, gnbAt)
+		if is := n.kept().N2; is == nil || !is.Lost {
+			t.Errorf("the UE is at %+v", is)
+		}
+		n.nodes[more] = g
+		for _, h := range n.holders {
+			h.do(func() { h.runner.Appeared(g) })
+		}
+		at(t, n, was, more)
+	})
 	t.Run("it gives up the first one", func(t *testing.T) {
 		n, was := joined(t)
 		address := func(s string) n2.Address { return n2.Address{IPv4: netip.MustParseAddr(s)} }

@@ -58,17 +58,38 @@ func (r *Runner) associated(rec *record.UE, then func()) {
 	then()
 }
 
+// owner of an association: a gNB, and whether it has joined an NG interface of which there may be others.
+type owner struct {
+	gnb    string
+	joined bool
+}
+
 // learn whose an association is, from a UE on it.
 func (r *Runner) learn(a *record.Attachment) {
 	if a.GNB != "" {
-		r.gnbs[associationOf(a)] = a.GNB
+		r.owners[associationOf(a)] = owner{a.GNB, a.Interface != 0}
 	}
 }
 
 // another says whether an association is known to be another gNB's.
 func (r *Runner) another(a association, gnb string) bool {
-	of, known := r.gnbs[a]
-	return known && of != gnb
+	of, known := r.owners[a]
+	return known && of.gnb != gnb
+}
+
+// rejoin: a gNB can be reached by an association. UEs that wait for another one of its NG interface, which ended before this was heard of, go on by it.
+func (r *Runner) rejoin(g *record.GNB) {
+	for _, a := range sortedAssociations(r.losing) {
+		if r.another(a, g.Key()) || g.Interface == 0 && !r.owners[a].joined {
+			continue
+		}
+		r.loseThose(nil, a, func(at *record.Attachment) procedure.Event {
+			if r.w.Beside(*at) == nil {
+				return nil
+			}
+			return lost(at, "the association is gone", true)
+		}, func() {})
+	}
 }
 
 func (r *Runner) note(a association, then func()) {
@@ -148,7 +169,7 @@ func (r *Runner) loseForGood(a association, why string) {
 	}
 	written := &settling{left: 1, then: func() {
 		delete(r.losing, a)
-		delete(r.gnbs, a)
+		delete(r.owners, a)
 		if r.associations[a] {
 			delete(r.associations, a)
 			r.unnote(a)

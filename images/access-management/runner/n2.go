@@ -205,6 +205,7 @@ func (r *Runner) send(u *ue, e procedure.Send) {
 // Appeared: a gNB can be reached by now. UEs that are paged are where it is, perhaps, and nobody has paged them there.
 func (r *Runner) Appeared(g *record.GNB) {
 	r.once(func() {
+		r.rejoin(g)
 		now := r.w.Now()
 		for _, u := range r.cache.all(func(u *ue) bool {
 			at, is := u.times.of(procedure.DuePaging)

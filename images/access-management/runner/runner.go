@@ -49,7 +49,7 @@ type Runner struct {
 	associations       map[association]bool
 	noting             map[association][]func()
 	losing             map[association]bool
-	gnbs               map[association]string    // whose they are, as far as UEs on them were seen
+	owners             map[association]owner     // whose they are, as far as UEs on them were seen
 	warned             map[association]time.Time // of messages that are not as they should be
 	announced          map[association]announcement
 	said               map[association]*record.GNB // what this runner has had remembered of gNBs
@@ -104,7 +104,7 @@ func New(c Config) *Runner {
 		w: c.World, log: c.Log, shard: c.Shard, shardName: c.ShardName, lease: c.Lease, sealer: c.Sealer, keys: c.Keys, writer: c.Writer,
 		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{}, left: map[string]bool{},
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
-		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, gnbs: map[association]string{},
+		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, owners: map[association]owner{},
 		warned: map[association]time.Time{}, announced: map[association]announcement{}, said: map[association]*record.GNB{}, settingUp: map[association]int{}, unsure: map[association][]func(){},
 		sends: sends{next: c.Writer + 1}, gave: map[string]time.Time{},
 		statuses: statuses{list: map[string]*listening{}},

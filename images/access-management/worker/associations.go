@@ -67,14 +67,14 @@ func (a *n2Association) decodeNode(terminator string, association uint64, octets
 	return g
 }
 
-// remember what a gNB has said of itself. It is returned where it could not be reached before by that association, nor by another of its interface. l.mu is held.
+// remember what a gNB has said of itself. It is returned where it could not be reached before by that association. l.mu is held.
 func (l *links) remember(terminator string, f *link.Node) (first *record.GNB) {
 	x := l.lives[terminator]
 	for _, list := range []map[uint64]*n2Association{x.associations, x.fresh} {
 		if a := list[f.Association]; a != nil {
 			was := a.node
 			a.node = a.decodeNode(terminator, f.Association, f.Node, l.pod.Log)
-			if l.align(a); was == nil && a.node != nil && a.node.Interface == 0 {
+			if l.align(a); was == nil {
 				first = a.node
 			}
 		}

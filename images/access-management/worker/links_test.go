@@ -451,7 +451,7 @@ func TestAGNBAppearsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLinks(&Pod{Options: Options{Log: slog.New(slog.DiscardHandler)}})
-	l.lives["n2-0/1"] = &life{associations: map[uint64]*n2Association{1: {}, 3: {}}}
+	l.lives["n2-0/1"] = &life{associations: map[uint64]*n2Association{1: {}}}
 	for n, want := range []bool{true, false} {
 		if g := l.remember("n2-0/1", &link.Node{Association: 1, Node: octets}); (g != nil) != want {
 			t.Errorf("%d: %+v appears", n, g)
@@ -459,12 +459,6 @@ func TestAGNBAppearsOnce(t *testing.T) {
 	}
 	if g := l.remember("n2-0/1", &link.Node{Association: 2, Node: octets}); g != nil {
 		t.Errorf("%+v appears on no association", g)
-	}
-	if octets, err = (&record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3}}, Interface: 7}).Encode(); err != nil {
-		t.Fatal(err)
-	}
-	if g := l.remember("n2-0/1", &link.Node{Association: 3, Node: octets}); g != nil {
-		t.Errorf("%+v appears, and was there by another association", g)
 	}
 }
 
