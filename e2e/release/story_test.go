@@ -2,6 +2,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -193,8 +194,10 @@ func (r *reader) documented(t *testing.T, ctx context.Context) {
 	text, err := os.ReadFile(filepath.Join(r.desk, "site.yaml"))
 	check(t, err)
 	var site struct {
-		Images struct{ Registry string } `json:"images"`
-		UPF    struct {
+		Images struct {
+			Registry string `json:"registry"`
+		} `json:"images"`
+		UPF struct {
 			Spec struct {
 				N4 map[string]any `json:"n4"`
 			} `json:"spec"`
@@ -263,6 +266,9 @@ func (r *reader) installed(t *testing.T, ctx context.Context) {
 				err = fmt.Errorf("no %q in\n%s", w, said)
 			}
 		}
+		if err == nil {
+			t.Log(said)
+		}
 		return err
 	}))
 }
@@ -327,6 +333,9 @@ func (r *reader) pulled(pod cluster.Object) error {
 			return fmt.Errorf("%s: %w", pod.Metadata.Name, err)
 		}
 	}
+	if !pod.Ready() {
+		return fmt.Errorf("%s is not ready", pod.Metadata.Name)
+	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if !slices.ContainsFunc(r.files.Images, func(i Image) bool { return c.ImageID == registry+"/core5g/"+i.Name+"@"+i.Digest }) {
 			return fmt.Errorf("%s: container %s runs %s, which is none of the release's", pod.Metadata.Name, c.Name, c.ImageID)
@@ -336,22 +345,16 @@ func (r *reader) pulled(pod cluster.Object) error {
 }
 
 func (r *reader) fromTheRegistry(t *testing.T, ctx context.Context) {
-	pods, err := r.Pods(ctx, "app.kubernetes.io/name=core5g")
-	check(t, err)
-	ran := map[string]bool{}
-	for _, pod := range pods {
-		if err := r.pulled(pod); err != nil {
-			t.Error(err)
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		pods, err := r.Pods(ctx, "app.kubernetes.io/name=core5g")
+		if err == nil && len(pods) == 0 {
+			err = errors.New("no pod")
 		}
-		for _, c := range pod.Status.ContainerStatuses {
-			ran[c.ImageID] = true
+		for _, pod := range pods {
+			err = errors.Join(err, r.pulled(pod))
 		}
-	}
-	for _, i := range r.files.Images {
-		if !ran[registry+"/core5g/"+i.Name+"@"+i.Digest] {
-			t.Logf("no pod of %s", i.Name)
-		}
-	}
+		return err
+	}))
 }
 
 // well runs the plug-in of the files.

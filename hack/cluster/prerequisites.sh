@@ -87,7 +87,8 @@ prepare_registry() {
 	if [[ ! -s $folder/hosts.toml ]]; then
 		openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 365 -subj "/CN=$name" \
 			-addext "subjectAltName=DNS:$name,IP:$node" -keyout "$state/registry/tls.key" -out "$folder/ca.crt" 2>/dev/null
-		printf 'server = "https://%s"\nca = "ca.crt"\n' "$node" >"$folder/hosts.toml"
+		# containerd 1.6 reads the server's lines only beside a host's; without them it asks the name itself behind the host, and says what came of that.
+		printf 'server = "https://%s"\nca = "ca.crt"\n\n[host."https://%s"]\n  capabilities = ["pull", "resolve"]\n  ca = "ca.crt"\n' "$node" "$node" >"$folder/hosts.toml"
 	fi
 	prerequisites_kubectl create namespace registry --dry-run=client -o yaml | prerequisites_kubectl apply --server-side --force-conflicts -f - >/dev/null
 	prerequisites_kubectl -n registry create secret tls registry-tls --cert="$folder/ca.crt" --key="$state/registry/tls.key" --dry-run=client -o yaml |
