@@ -61,7 +61,12 @@ type reply[T any] struct {
 }
 
 func newAsking() *asking {
-	return &asking{now: time.Now, start: func(do func()) { go do() }, answered: make(chan event.GenericEvent, 1024), slots: make(chan struct{}, questionLimit), last: map[string]*answer{}}
+	return askingBy(time.Now, func(do func()) { go do() })
+}
+
+// askingBy another clock, and with another way to run a question beside the pass.
+func askingBy(now func() time.Time, start func(func())) *asking {
+	return &asking{now: now, start: start, answered: make(chan event.GenericEvent, 1024), slots: make(chan struct{}, questionLimit), last: map[string]*answer{}}
 }
 
 // ask returns the last answer to a question, and asks it anew when there is none about this, or when it is older than an

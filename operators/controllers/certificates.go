@@ -41,6 +41,10 @@ type certifier struct {
 	now      func() time.Time
 }
 
+func newCertifier(c client.Client, applier *applier, recorder record.EventRecorder, now func() time.Time) *certifier {
+	return &certifier{Client: c, applier: applier, recorder: recorder, now: now}
+}
+
 // certificatesState is what came of it.
 type certificatesState struct {
 	// reason and problem where a certificate is missing.

@@ -17,6 +17,11 @@ type conditions struct {
 	generation int64
 }
 
+// conditionsOver speaks of a generation of the object.
+func conditionsOver(list *[]metav1.Condition, generation int64) conditions {
+	return conditions{list, generation}
+}
+
 func (c conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(c.list, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: c.generation,

@@ -116,7 +116,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		return ctrl.Result{}, err
 	}
 	base := core.DeepCopy()
-	s := &coreScope{core: core, conditions: conditions{&core.Status.Conditions, core.Generation}}
+	s := &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, core.Generation)}
 	for _, phase := range []func(context.Context, *coreScope) error{
 		r.findSlices,
 		r.findAllocations,
@@ -596,7 +596,7 @@ func announce(recorder record.EventRecorder, object client.Object, list []metav1
 // SetupWithManager watches the Core5G, what it owns, its Slices, and the Secrets that it names.
 func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
-	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
+	r.certifier = newCertifier(mgr.GetClient(), r.applier, r.Recorder, r.Now)
 	r.Registrations.asking = newAsking()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Core5G{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

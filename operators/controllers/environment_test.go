@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"core5g.dev/core5g/images/associations"
+	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/apiservertest"
 	"core5g.dev/core5g/operators/controllers/managertest"
@@ -142,7 +143,7 @@ func startEnvironment(t *testing.T) *environment {
 	}
 	if err := Setup(mgr, Options{
 		Platform: specs.Platform{Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev", SubscriberDataServiceAccount: "core5g-subscriber-data"},
-		NRF:      e.nrfs.at,
+		NRF:      func(baseURL string, identity *sbitls.Identity) NRFClient { return e.nrfs.at(baseURL, identity) },
 		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
 			if _, is := e.silent.Load(upfAddress); is {
 				return errors.New("no answer")

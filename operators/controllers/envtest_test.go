@@ -950,7 +950,7 @@ func (e *environment) testRegistrationLost(t *testing.T) {
 	e.create(t, pod)
 	e.makeReady(t, ns, "amf-pod")
 	e.wantServed(t, core, api.ConditionRegistered, metav1.ConditionFalse, api.ReasonRegistrationMis, "AMF core5g-amf")
-	fake := e.nrfs.at("http://core5g-nrf."+ns+".svc:8000", nil).(*fakeNRF)
+	fake := e.nrfs.at("http://core5g-nrf."+ns+".svc:8000", nil)
 	fake.put("amf-1", "AMF", "core5g-amf")
 	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionTrue, "", "")
 	fake.lose()

@@ -290,7 +290,7 @@ func (r *UPFReconciler) sumExternal(_ context.Context, s *upfScope) error {
 // deleteExternal drains the UPF, where spec.drain gives it time. Then the object goes, and with it, in the SMF, the sessions.
 func (r *UPFReconciler) deleteExternal(ctx context.Context, upf *api.UPFInstance) (ctrl.Result, error) {
 	base := upf.DeepCopy()
-	s := &upfScope{upf: upf, conditions: conditions{&upf.Status.Conditions, upf.Generation}}
+	s := &upfScope{upf: upf, conditions: conditionsOver(&upf.Status.Conditions, upf.Generation)}
 	if err := r.findCore(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}

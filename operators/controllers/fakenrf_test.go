@@ -21,7 +21,7 @@ type fakeNRFs struct {
 
 func newFakeNRFs() *fakeNRFs { return &fakeNRFs{nrfs: map[string]*fakeNRF{}} }
 
-func (f *fakeNRFs) at(baseURL string, _ *sbitls.Identity) NRFClient {
+func (f *fakeNRFs) at(baseURL string, _ *sbitls.Identity) *fakeNRF {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	u, err := url.Parse(baseURL)

@@ -129,7 +129,7 @@ func TestTheOnePodIsAppliedAgain(t *testing.T) {
 	c := strictAboutIntents(scheme)
 	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
 	for range 2 {
-		if err := r.applyFused(t.Context(), &coreScope{core: core, conditions: conditions{&core.Status.Conditions, 1}}); err != nil {
+		if err := r.applyFused(t.Context(), &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, 1)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,11 +27,18 @@ import (
 // The holder itself is never given up for the second reason: where it names a standby, that takes over, and then it is no holder any more; where it
 // names none it needs no grant, and nobody knows. An empty Lease may be claimed by any pod, and is no reason either.
 
-// lostNode is what is known of the node of a pod that is not there.
+// lostNode is what is known of a node that is not there.
 type lostNode struct {
-	name         string
-	since        time.Time
+	name string
+	// since when, where that is known.
+	since time.Time
+	// outOfService is set where somebody has said so.
 	outOfService bool
+}
+
+// unitLoss is that of the node of a unit's pod.
+type unitLoss struct {
+	*lostNode
 	// outlook is what becomes of the pod; abandoned is set where it is given up now.
 	outlook   string
 	abandoned bool
@@ -83,9 +90,11 @@ func (r *UPFReconciler) leaveLostNodes(ctx context.Context, s *upfScope) error {
 			}
 			continue // Kubernetes itself takes the pods of a node that was deleted
 		}
-		if u.lost = lossOf(node); u.lost == nil {
+		lost := lossOf(node)
+		if lost == nil {
 			continue
 		}
+		u.lost = &unitLoss{lostNode: lost}
 		if err := r.judgeLoss(ctx, s, u); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/placement"
@@ -20,6 +21,15 @@ import (
 type stateCollector struct {
 	reader      client.Reader
 	subscribers *subscriberCounts
+}
+
+// registerState registers the state of all objects that a manager's cache has.
+func registerState(ctx context.Context, to prometheus.Registerer, mgr manager.Manager) error {
+	subscribers := newSubscriberCounts()
+	if err := subscribers.follow(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	return to.Register(&stateCollector{reader: mgr.GetClient(), subscribers: subscribers})
 }
 
 var (

@@ -55,7 +55,7 @@ func TestAddressesOnN2(t *testing.T) {
 			core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "core5g"}}
 			core.Spec.N2 = api.N2Spec{Port: 38412, NetworkAttachmentDefinition: c.definition}
 			core.Status.N2 = &api.N2Status{Address: "10.96.0.9:38412"}
-			s := &coreScope{core: core, conditions: conditions{&core.Status.Conditions, 1}}
+			s := &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, 1)}
 			s.conditions.yes(api.ConditionAMFReady, api.ReasonReady, "")
 			if err := (&CoreReconciler{Client: objects.Build()}).observeN2Network(t.Context(), s, labels); err != nil {
 				t.Fatal(err)

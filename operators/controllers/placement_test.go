@@ -409,7 +409,7 @@ func (e *environment) smfOf(t *testing.T, ns string, slice *api.Slice) *fakeSMF 
 			return err
 		}
 		e.get(t, slice, ns, slice.Name)
-		if !(conditions{&slice.Status.Conditions, 0}).is(api.ConditionSMFReady) {
+		if !conditionsOver(&slice.Status.Conditions, 0).is(api.ConditionSMFReady) {
 			return errors.New("it is not ready")
 		}
 		return nil
@@ -722,7 +722,7 @@ func (e *environment) testFleet(t *testing.T) {
 			}
 			left = 0
 			for i := range list.Items {
-				if !(conditions{&list.Items[i].Status.Conditions, 0}).is(api.ConditionReady) {
+				if !conditionsOver(&list.Items[i].Status.Conditions, 0).is(api.ConditionReady) {
 					left++
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
@@ -39,10 +40,10 @@ func newRegistrationRig(t *testing.T, pods ...*corev1.Pod) *registrationRig {
 		t: t, clock: time.Unix(1_000_000, 0), client: builder.Build(),
 		core: &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core5g"}},
 	}
-	rig.nrf = nrfs.at("http://core5g-nrf.ns.svc:8000", nil).(*fakeNRF)
-	asking := newAsking()
-	asking.now, asking.start = func() time.Time { return rig.clock }, func(do func()) { do() }
-	rig.registrations = &Registrations{Client: rig.client, NRF: nrfs.at, Identities: &identities{}, Now: func() time.Time { return rig.clock }, asking: asking}
+	rig.nrf = nrfs.at("http://core5g-nrf.ns.svc:8000", nil)
+	now := func() time.Time { return rig.clock }
+	questions := askingBy(now, func(do func()) { do() })
+	rig.registrations = &Registrations{Client: rig.client, NRF: func(baseURL string, identity *sbitls.Identity) NRFClient { return nrfs.at(baseURL, identity) }, Identities: &identities{}, Now: now, asking: questions}
 	return rig
 }
 

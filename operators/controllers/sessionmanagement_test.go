@@ -126,7 +126,7 @@ func TestTheCoresOwnSMF(t *testing.T) {
 	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
 	apply := func() *coreScope {
 		t.Helper()
-		s := &coreScope{core: core, conditions: conditions{&core.Status.Conditions, 1}}
+		s := &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, 1)}
 		for _, phase := range []func(context.Context, *coreScope) error{r.applySessionManagement, r.removeUnwanted} {
 			if err := phase(t.Context(), s); err != nil {
 				t.Fatal(err)
@@ -183,7 +183,7 @@ func TestUnitsOfASliceOfTheCoresOwnSMF(t *testing.T) {
 	}
 	slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
 	slice.Status.UPF = &api.SliceUPFStatus{Name: "upf"}
-	s := &sliceScope{core: core, upf: upf, slice: slice, conditions: conditions{&slice.Status.Conditions, 1}}
+	s := &sliceScope{core: core, upf: upf, slice: slice, conditions: conditionsOver(&slice.Status.Conditions, 1)}
 	s.findUnits()
 	if problem := s.cutPools(); problem != nil {
 		t.Fatal(problem)
@@ -243,7 +243,7 @@ func TestAFurtherUPFIsSaid(t *testing.T) {
 			for _, kind := range []string{api.ConditionAdvertised, api.ConditionPoolsValid, api.ConditionUPFReady, api.ConditionSMFReady, api.ConditionFurtherUPFsReady} {
 				slice.Status.Conditions = append(slice.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue})
 			}
-			s := &sliceScope{core: core, slice: slice, conditions: conditions{&slice.Status.Conditions, 1}}
+			s := &sliceScope{core: core, slice: slice, conditions: conditionsOver(&slice.Status.Conditions, 1)}
 			r := &SliceReconciler{Client: objects.Build(), Recorder: record.NewFakeRecorder(9)}
 			if err := r.checkFurther(t.Context(), s); err != nil {
 				t.Fatal(err)

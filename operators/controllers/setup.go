@@ -135,11 +135,7 @@ func DefaultOptions(p specs.Platform) Options {
 // Setup adds every controller to the manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	if o.Metrics != nil {
-		subscribers := newSubscriberCounts()
-		if err := subscribers.follow(context.Background(), mgr.GetCache()); err != nil {
-			return err
-		}
-		if err := o.Metrics.Register(&stateCollector{reader: mgr.GetClient(), subscribers: subscribers}); err != nil {
+		if err := registerState(context.Background(), o.Metrics, mgr); err != nil {
 			return err
 		}
 	}

@@ -107,7 +107,7 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		}
 	}
 	base := slice.DeepCopy()
-	s := &sliceScope{slice: slice, usable: true, conditions: conditions{&slice.Status.Conditions, slice.Generation}, recorded: nameOfUPF(slice.Status.UPF)}
+	s := &sliceScope{slice: slice, usable: true, conditions: conditionsOver(&slice.Status.Conditions, slice.Generation), recorded: specs.NameOfUPF(slice.Status.UPF)}
 	for _, phase := range []func(context.Context, *sliceScope) error{
 		r.findCore,
 		r.checkAdvertised,
@@ -181,7 +181,7 @@ func (r *SliceReconciler) noteEnd(ctx context.Context, slice *api.Slice, reason,
 		Type: api.ConditionReleased, Status: metav1.ConditionFalse, Reason: reason, Message: problem,
 		ObservedGeneration: slice.Generation, LastTransitionTime: metav1.NewTime(began),
 	})
-	conditions{&slice.Status.Conditions, slice.Generation}.no(api.ConditionReady, api.ReasonDeleting, "the Slice is deleted: "+problem)
+	conditionsOver(&slice.Status.Conditions, slice.Generation).no(api.ConditionReady, api.ReasonDeleting, "the Slice is deleted: "+problem)
 	return patchStatus(ctx, r.Client, base, slice, base.Status, slice.Status)
 }
 
@@ -327,7 +327,7 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 	}
 	s.slice.Status.UPF = status
 	s.findUnits()
-	ready := conditions{&upf.Status.Conditions, upf.Generation}
+	ready := conditionsOver(&upf.Status.Conditions, upf.Generation)
 	switch {
 	case s.held != "":
 		s.conditions.no(api.ConditionUPFReady, api.ReasonHeld, s.held)
@@ -374,7 +374,7 @@ func (r *SliceReconciler) holdUPF(ctx context.Context, s *sliceScope, upf *api.U
 	}
 	why, advice := problem, ": correct spec.upfSelector, or delete the Slice to give them up"
 	if why == "" {
-		ready := conditions{&upf.Status.Conditions, upf.Generation}
+		ready := conditionsOver(&upf.Status.Conditions, upf.Generation)
 		switch {
 		case s.slice.Status.PreviousUPF != nil:
 			why, advice = fmt.Sprintf("the Slice goes to UPFInstance %s when it has left UPFInstance %s", upf.Name, s.slice.Status.PreviousUPF.Name), ""
@@ -523,7 +523,7 @@ func (r *SliceReconciler) checkFurther(ctx context.Context, s *sliceScope) error
 	}
 	for i := range upfs {
 		upf := &upfs[i]
-		if !slices.Contains(names, upf.Name) || (conditions{&upf.Status.Conditions, upf.Generation}).is(api.ConditionReady) {
+		if !slices.Contains(names, upf.Name) || conditionsOver(&upf.Status.Conditions, upf.Generation).is(api.ConditionReady) {
 			continue
 		}
 		s.conditions.no(api.ConditionFurtherUPFsReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s: %s; meanwhile %s", upf.Name, messageOf(upf), specs.WithoutUPF(s.slice, upf.Name)))
@@ -646,7 +646,7 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	r.asking = newAsking()
-	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
+	r.certifier = newCertifier(mgr.GetClient(), r.applier, r.Recorder, r.Now)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Slice{}).
 		Owns(&appsv1.Deployment{}).

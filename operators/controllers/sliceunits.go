@@ -41,7 +41,7 @@ func (s *sliceScope) findUnits() {
 	if !s.several() {
 		return
 	}
-	limit := possibleUnits(s.upf)
+	limit := specs.PossibleUnits(s.upf)
 	for _, u := range s.upf.Status.UnitStatuses {
 		number := specs.UnitNumber(s.upf, u.Name)
 		endpoint := specs.UnitEndpointOf(s.upf, s.slice.Name, number)

@@ -81,7 +81,7 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 	if !specs.Redundant(s.upf) {
 		return nil
 	}
-	account, role, binding := specs.StandbyAccess(s.upf, max(possibleUnits(s.upf), int(s.upf.Status.Units)))
+	account, role, binding := specs.StandbyAccess(s.upf, max(specs.PossibleUnits(s.upf), int(s.upf.Status.Units)))
 	var objects []client.Object
 	for _, o := range []client.Object{account, role, binding} { // few of them, and in no cache
 		o, err := uncached(r.Scheme(), o)
@@ -94,7 +94,7 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 		// Without policies of the core this one would shut out everybody else.
 		objects = append(objects, policy)
 	}
-	for unit := range possibleUnits(s.upf) {
+	for unit := range specs.PossibleUnits(s.upf) {
 		for _, m := range specs.Members {
 			objects = append(objects, specs.StandbyService(s.upf, unit, m))
 		}

@@ -48,7 +48,7 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 		return ctrl.Result{}, nil
 	}
 	base := subscriber.DeepCopy()
-	s := &subscriberScope{subscriber: subscriber, conditions: conditions{&subscriber.Status.Conditions, subscriber.Generation}}
+	s := &subscriberScope{subscriber: subscriber, conditions: conditionsOver(&subscriber.Status.Conditions, subscriber.Generation)}
 	for _, phase := range []func(context.Context, *subscriberScope) error{
 		r.findCore,
 		r.checkAuthentication,

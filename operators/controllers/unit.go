@@ -84,7 +84,7 @@ type unitScope struct {
 	standby, of *unitScope
 	inSync      bool
 	// lost is set where the pod's node is.
-	lost *lostNode
+	lost *unitLoss
 	// leftover is a pod of the time with redundancy, which goes before anything else.
 	leftover *corev1.Pod
 }
@@ -435,7 +435,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 	status := &s.upf.Status
 	status.Units, status.ReadyUnits, status.UnitStatuses = 0, 0, nil
 	for _, u := range s.units {
-		if u.number >= possibleUnits(s.upf) && u.pod == nil {
+		if u.number >= specs.PossibleUnits(s.upf) && u.pod == nil {
 			continue // scaled away
 		}
 		u.sayMembers()

@@ -66,7 +66,7 @@ func newUnitRig(t *testing.T) *unitRig {
 		Recorder: record.NewFakeRecorder(1000), Now: func() time.Time { return rig.clock }, applier: newApplier(cached, rig.live),
 		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: topologyOfPod,
 	}
-	rig.reconciler.certifier = &certifier{Client: cached, applier: rig.reconciler.applier, recorder: rig.reconciler.Recorder, now: rig.reconciler.Now}
+	rig.reconciler.certifier = newCertifier(cached, rig.reconciler.applier, rig.reconciler.Recorder, rig.reconciler.Now)
 	return rig
 }
 

@@ -123,7 +123,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		}
 	}
 	base := upf.DeepCopy()
-	s := &upfScope{upf: upf, conditions: conditions{&upf.Status.Conditions, upf.Generation}}
+	s := &upfScope{upf: upf, conditions: conditionsOver(&upf.Status.Conditions, upf.Generation)}
 	phases := []func(context.Context, *upfScope) error{
 		r.findCore,
 		r.allocateEndpoints,
@@ -185,7 +185,7 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 		return ctrl.Result{}, err
 	}
 	base := upf.DeepCopy()
-	s := &upfScope{upf: upf, conditions: conditions{&upf.Status.Conditions, upf.Generation}}
+	s := &upfScope{upf: upf, conditions: conditionsOver(&upf.Status.Conditions, upf.Generation)}
 	stuck := ""
 	for i := range pods {
 		pod := &pods[i]
@@ -422,7 +422,7 @@ func wantedUnits(upf *api.UPFInstance) int {
 	if !upf.DeletionTimestamp.IsZero() || upf.Spec.AdministrativeState == api.StateLocked || upf.Spec.AdministrativeState == api.StateShuttingDown {
 		return 0
 	}
-	return possibleUnits(upf)
+	return specs.PossibleUnits(upf)
 }
 
 // wantedUnits is wantedUnits of the UPFInstance. While no pod can be made, it is what is asked for: what is wrong may be the addresses of units that run.
@@ -434,12 +434,6 @@ func (s *upfScope) wantedUnits() int {
 	return wanted
 }
 
-// possibleUnits is how many pods there would be if the UPFInstance were unlocked.
-func possibleUnits(upf *api.UPFInstance) int {
-	limit, _ := specs.UnitLimit(upf)
-	return min(specs.AskedUnits(upf), limit)
-}
-
 // findUnits lists the units that there should be and those that are still there, each with its N4 Service:
 // a locked unit keeps it, so that SMFs find the same address when it is unlocked.
 func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
@@ -449,7 +443,7 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 	}
 	byNumber := map[int]map[specs.Member]*corev1.Pod{}
 	numbers := map[int]bool{}
-	for unit := range possibleUnits(s.upf) {
+	for unit := range specs.PossibleUnits(s.upf) {
 		numbers[unit] = true
 	}
 	for i := range pods {
@@ -681,7 +675,7 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 // place to a unit that has none: DataplaneNodes, Nodes and the end of other units.
 func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
-	r.certifier = &certifier{Client: r.Client, applier: r.applier, recorder: r.Recorder, now: r.Now}
+	r.certifier = newCertifier(r.Client, r.applier, r.Recorder, r.Now)
 	r.asking = newAsking()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.UPFInstance{}, builder.WithPredicates(predicate.Or(
@@ -792,15 +786,8 @@ func sliceMoved() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*api.Slice)
 		after, is := e.ObjectNew.(*api.Slice)
-		return !ok || !is || nameOfUPF(before.Status.UPF) != nameOfUPF(after.Status.UPF) || nameOfUPF(before.Status.PreviousUPF) != nameOfUPF(after.Status.PreviousUPF)
+		return !ok || !is || specs.NameOfUPF(before.Status.UPF) != specs.NameOfUPF(after.Status.UPF) || specs.NameOfUPF(before.Status.PreviousUPF) != specs.NameOfUPF(after.Status.PreviousUPF)
 	}}
-}
-
-func nameOfUPF(status *api.SliceUPFStatus) string {
-	if status == nil {
-		return ""
-	}
-	return status.Name
 }
 
 // upfsOfSlice are those that the Slice may mean, that it uses, and that have an endpoint for it.

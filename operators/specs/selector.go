@@ -39,6 +39,14 @@ func Uses(slice *api.Slice, upf string) bool {
 	return (slice.Status.UPF != nil && slice.Status.UPF.Name == upf) || (slice.Status.PreviousUPF != nil && slice.Status.PreviousUPF.Name == upf)
 }
 
+// NameOfUPF in a Slice's status; "" where there is none.
+func NameOfUPF(status *api.SliceUPFStatus) string {
+	if status == nil {
+		return ""
+	}
+	return status.Name
+}
+
 // FurtherUPFs are the names of UPFInstances that data networks of a Slice name beside that of its selector, each once, in their order.
 func FurtherUPFs(slice *api.Slice) []string {
 	var names []string

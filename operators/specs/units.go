@@ -62,6 +62,12 @@ func UnitLimit(upf *api.UPFInstance) (units int, problem string) {
 	return units, problem
 }
 
+// PossibleUnits is how many pods there would be if the UPFInstance were unlocked.
+func PossibleUnits(upf *api.UPFInstance) int {
+	limit, _ := UnitLimit(upf)
+	return min(AskedUnits(upf), limit)
+}
+
 // Parts into which N3 endpoints and UE pools are cut.
 func Parts(upf *api.UPFInstance) int {
 	limit, _ := UnitLimit(upf)
