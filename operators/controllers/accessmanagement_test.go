@@ -20,13 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
-
-// ownControlPlane has the namespace's core served by core5g's own AMF and SMF, the former of two workers.
-func ownControlPlane(core *api.Core5G) {
-	core.Spec.ControlPlane, core.Spec.AMF.Workers = api.ControlPlaneCore5G, ptr.To[int32](2)
-}
 
 // deployed awaits a Deployment of the core's with that label of its pods, or without where the value is "".
 func (e *environment) deployed(t *testing.T, ns, name, label string, with bool) *appsv1.Deployment {
@@ -47,7 +43,7 @@ func (e *environment) deployed(t *testing.T, ns, name, label string, with bool) 
 // A core goes from free5GC's AMF to core5g's own and back: one is gone before the other comes.
 func (e *environment) testOwnAMF(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	e.create(t, core)
 	e.deployed(t, ns, "core5g-amf", api.LabelAccessManagement, false)
 	eventually(t, "its configuration", func() error {
@@ -59,7 +55,7 @@ func (e *environment) testOwnAMF(t *testing.T) {
 	}
 	e.create(t, pod)
 
-	e.changeCore(t, core, func() { ownControlPlane(core) })
+	e.changeCore(t, core, func() { controllertest.OwnControlPlane(core) })
 	e.wantCondition(t, core, api.ConditionAMFReady, metav1.ConditionFalse, api.ReasonProgressing, "free5GC's AMF goes first: pod core5g-amf-legacy is still there")
 	for _, name := range []string{"core5g-amf", "core5g-amf-n2"} {
 		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
@@ -108,7 +104,7 @@ func (e *environment) testOwnAMF(t *testing.T) {
 	for _, name := range []string{"core5g-amf", "core5g-amf-n2"} {
 		was[name] = e.deployed(t, ns, name, api.LabelAccessManagement, name == "core5g-amf").Generation
 	}
-	slice := testSlice(t, ns, "beyond", "aabbcc", "10.45.0.0/16")
+	slice := controllertest.Slice(t, ns, "beyond", "aabbcc", "10.45.0.0/16")
 	e.create(t, slice)
 	e.wantCondition(t, slice, api.ConditionAdvertised, metav1.ConditionFalse, api.ReasonNotInCatalogue, "which restarts nothing")
 	e.changeCore(t, core, func() {
@@ -158,9 +154,9 @@ func (e *environment) goneFrom(t *testing.T, o client.Object, ns, name string) e
 
 // One condition is of workers and terminators: it names each that is not ready.
 func TestTheAMFIsReadyWithAllItsParts(t *testing.T) {
-	core := testCore(t, "ns")
+	core := controllertest.Core(t, "ns")
 	core.UID = "core"
-	ownControlPlane(core)
+	controllertest.OwnControlPlane(core)
 	core.Spec.AMF.Terminators = ptr.To[int32](2)
 	scheme, err := Scheme()
 	if err != nil {
@@ -202,8 +198,8 @@ func TestTheAMFIsReadyWithAllItsParts(t *testing.T) {
 
 // Whoever has to delete a pod for its registration is told what that ends.
 func TestARestartOfAWorkerEndsNothing(t *testing.T) {
-	core := testCore(t, "ns")
-	ownControlPlane(core)
+	core := controllertest.Core(t, "ns")
+	controllertest.OwnControlPlane(core)
 	pod := smfPod("1")
 	r := newRegistrationRig(t, pod)
 	lost := expectedFunction{nfType: "AMF", host: "core5g-amf", pod: pod, lasting: lasting(specs.AMFLabels(core))}

@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -18,32 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
-	"core5g.dev/core5g/operators/placement"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
 )
-
-// inCell is a unit that has everything in one of two cells, but its N6 port.
-func inCell(cell, n6 int32) *topology.Topology {
-	return &topology.Topology{
-		Cells:   2,
-		Threads: []topology.Thread{{Role: "control", CPU: 2, Cell: &cell}, {Role: "worker 0", CPU: 3, Cell: &cell}},
-		Ports: []topology.Port{
-			{Interface: "n3", Device: "0000:81:10.0", Cell: &cell, Link: topology.LinkUp},
-			{Interface: "n6", Device: "0000:01:10.0", Cell: &n6, Link: topology.LinkUp},
-		},
-		Memory: []topology.Memory{{Cell: cell, Octets: 64 << 20}},
-	}
-}
-
-// topologyOfPod is a unit that is where it was placed.
-func topologyOfPod(_ context.Context, pod *corev1.Pod) (*topology.Topology, error) {
-	cell := int32(0)
-	if spot, known := specs.PodSpot(pod); known && spot.Cell != placement.AnyCell {
-		cell = spot.Cell
-	}
-	return inCell(cell, cell), nil
-}
 
 // A unit that the kubelet has put elsewhere is replaced, and its cell is left alone for a while.
 func (e *environment) testMisaligned(t *testing.T) {
@@ -58,9 +35,9 @@ func (e *environment) testMisaligned(t *testing.T) {
 			first = string(pod.UID)
 		}
 		if string(pod.UID) == first {
-			return inCell(spot.Cell, 1-spot.Cell), nil
+			return controllertest.InCell(spot.Cell, 1-spot.Cell), nil
 		}
-		return inCell(spot.Cell, spot.Cell), nil
+		return controllertest.InCell(spot.Cell, spot.Cell), nil
 	})
 	e.create(t, upf)
 	pod := e.startUnit(t, ns, "upf-0")
@@ -88,7 +65,7 @@ func (e *environment) testMisalignedEverywhere(t *testing.T) {
 	ns := e.namespace(t)
 	e.dataplaneNode(t, ns+"-w1", ns, 8)
 	upf := placedUPF(t, ns, ns, 1)
-	e.topologies.Store(ns+"/upf-0", func(*corev1.Pod) (*topology.Topology, error) { return inCell(0, 1), nil })
+	e.topologies.Store(ns+"/upf-0", func(*corev1.Pod) (*topology.Topology, error) { return controllertest.InCell(0, 1), nil })
 	count := e.watchPods(t, ns)
 	e.create(t, upf)
 	for i, wait := range []time.Duration{backoffFirst, 2 * backoffFirst} {
@@ -127,7 +104,7 @@ func (e *environment) testMisalignedIsFlagged(t *testing.T) {
 	e.create(t, upf)
 	pod := e.startUnit(t, ns, "upf-0")
 	e.wantCondition(t, upf, api.ConditionNUMAAligned, metav1.ConditionUnknown, api.ReasonNotReported, "upf-0: connection refused")
-	e.topologies.Store(ns+"/upf-0", func(*corev1.Pod) (*topology.Topology, error) { return inCell(0, 1), nil })
+	e.topologies.Store(ns+"/upf-0", func(*corev1.Pod) (*topology.Topology, error) { return controllertest.InCell(0, 1), nil })
 	e.nudge(t, upf)
 	e.wantCondition(t, upf, api.ConditionNUMAAligned, metav1.ConditionFalse, api.ReasonMisaligned, "upf-0: not on numa0: n6 (0000:01:10.0) on numa1")
 	now := &corev1.Pod{}
@@ -136,7 +113,7 @@ func (e *environment) testMisalignedIsFlagged(t *testing.T) {
 		t.Error("the pod was taken down")
 	}
 	// upf-u starts anew: what the former said is forgotten.
-	e.topologies.Store(ns+"/upf-0", func(*corev1.Pod) (*topology.Topology, error) { return inCell(0, 0), nil })
+	e.topologies.Store(ns+"/upf-0", func(*corev1.Pod) (*topology.Topology, error) { return controllertest.InCell(0, 0), nil })
 	e.editStatus(t, now, func() {
 		now.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "upf-u", ContainerID: "containerd://2", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	})

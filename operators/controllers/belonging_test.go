@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -140,9 +141,9 @@ func (e *environment) testNamesTaken(t *testing.T) {
 			}
 		}
 	}
-	core, upf := testCore(t, ns), testUPF(t, ns)
+	core, upf := controllertest.Core(t, ns), controllertest.UPF(t, ns)
 	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator}
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, core, upf, slice)
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonNameTaken, "Secret core5g-nrf-tls exists")
 	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionFalse, "", "Service "+specs.N4ServiceName("upf", 0)+" exists")

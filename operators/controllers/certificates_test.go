@@ -19,6 +19,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -39,7 +40,7 @@ func (e *environment) secret(t *testing.T, ns, name string) *corev1.Secret {
 }
 
 func (e *environment) secureCore(t *testing.T, ns string) *api.Core5G {
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator}
 	e.create(t, core)
 	return core
@@ -89,7 +90,7 @@ func (e *environment) testCertificates(t *testing.T) {
 	}
 	// A Slice's SMF has its own.
 	e.installAttachmentKind(t)
-	upf, slice := testUPF(t, ns), testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	upf, slice := controllertest.UPF(t, ns), controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, upf, slice)
 	e.wantCondition(t, upf, api.ConditionEndpointsAllocated, metav1.ConditionTrue, "", "")
 	smf := e.secret(t, ns, "core5g-smf-internet-tls")
@@ -123,7 +124,7 @@ func (e *environment) testCertificates(t *testing.T) {
 
 func (e *environment) testCertificateRenewal(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator, Duration: &metav1.Duration{Duration: 2 * time.Hour}, RenewBefore: &metav1.Duration{Duration: time.Hour}}
 	e.create(t, core)
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
@@ -160,7 +161,7 @@ func (e *environment) testCertificateRenewal(t *testing.T) {
 
 func (e *environment) testCertManager(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, IssuerRef: &api.IssuerReference{Name: "site"}}
 	e.create(t, core)
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonNoCertManager, "install cert-manager, or leave issuerRef out")

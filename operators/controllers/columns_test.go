@@ -13,12 +13,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
 // A column of kubectl shows the first value that its path leads to: what has several stands in one string.
 func (e *environment) testColumns(t *testing.T) {
 	ns := e.namespace(t)
-	slice := parse[api.Slice](t, ns, `
+	slice := controllertest.Parse[api.Slice](t, ns, `
 metadata: {name: internet}
 spec:
   snssai: {sst: 1, sd: "010203"}
@@ -26,7 +27,7 @@ spec:
   - {dnn: internet, uePools: [10.45.0.0/16, 10.46.0.0/16]}
   - {dnn: ims, uePools: [10.47.0.0/16]}
 `)
-	subscriber := parse[api.Subscriber](t, ns, `
+	subscriber := controllertest.Parse[api.Subscriber](t, ns, `
 metadata: {name: phone}
 spec:
   supi: imsi-208930000000001

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
 func TestReadSessions(t *testing.T) {
@@ -181,7 +182,7 @@ func TestSMFsHaveTheirTimeWhenTheOperatorIsBack(t *testing.T) {
 		u.Spec.MaxUnits = ptr.To[int32](2)
 		u.Spec.N6.UnitAddresses = ptr.To[api.CIDR]("172.30.6.16/28")
 	})
-	slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, "ns", "internet", "010203", "10.45.0.0/16")
 	slice.Status.UPF = &api.SliceUPFStatus{Name: "upf", Units: []api.SliceUnitStatus{{Name: "upf-0", N3Endpoint: "172.30.3.16", N4Address: "10.96.0.1"}}}
 	if err := rig.live.Create(t.Context(), slice.DeepCopy()); err != nil {
 		t.Fatal(err)

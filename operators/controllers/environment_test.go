@@ -28,12 +28,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	"core5g.dev/core5g/images/associations"
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/apiservertest"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -44,7 +44,7 @@ import (
 type environment struct {
 	client client.Client
 	env    *envtest.Environment
-	nrfs   *fakeNRFs
+	nrfs   *controllertest.FakeNRFs
 	clock  *testClock
 	smfs   *fakeSMFs
 	// sessions of pods, "namespace/name" to int64, and asked how often each was asked, to *atomic.Int64.
@@ -121,7 +121,7 @@ func startEnvironment(t *testing.T) *environment {
 	t.Helper()
 	env, restConfig := startAPIServer(t)
 	e := &environment{
-		env: env, nrfs: newFakeNRFs(), smfs: newFakeSMFs(), clock: &testClock{}, metrics: prometheus.NewRegistry(),
+		env: env, nrfs: controllertest.NewFakeNRFs(), smfs: newFakeSMFs(), clock: &testClock{}, metrics: prometheus.NewRegistry(),
 	}
 	scheme, err := Scheme()
 	if err != nil {
@@ -143,7 +143,7 @@ func startEnvironment(t *testing.T) *environment {
 	}
 	if err := Setup(mgr, Options{
 		Platform: specs.Platform{Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev", SubscriberDataServiceAccount: "core5g-subscriber-data"},
-		NRF:      func(baseURL string, identity *sbitls.Identity) NRFClient { return e.nrfs.at(baseURL, identity) },
+		NRF:      func(baseURL string, identity *sbitls.Identity) NRFClient { return e.nrfs.At(baseURL, identity) },
 		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
 			if _, is := e.silent.Load(upfAddress); is {
 				return errors.New("no answer")
@@ -161,7 +161,7 @@ func startEnvironment(t *testing.T) *environment {
 			if of, found := e.topologies.Load(pod.Namespace + "/" + pod.Name); found {
 				return of.(func(*corev1.Pod) (*topology.Topology, error))(pod)
 			}
-			return topologyOfPod(ctx, pod)
+			return controllertest.TopologyOfPod(ctx, pod)
 		},
 		Associations: func(_ context.Context, pod *corev1.Pod, units []string) (*associations.Report, error) {
 			if of, found := e.associations.Load(pod.Namespace); found {
@@ -414,51 +414,4 @@ func (e *environment) stopPods(t *testing.T, namespace string) {
 			}
 		}
 	}
-}
-
-func parse[T any](t *testing.T, namespace, manifest string) *T {
-	t.Helper()
-	object := new(T)
-	if err := yaml.UnmarshalStrict([]byte(manifest), object); err != nil {
-		t.Fatal(err)
-	}
-	any(object).(client.Object).SetNamespace(namespace)
-	return object
-}
-
-// testCore is of free5GC's AMF and SMF: its Slices have SMFs and sessions that end for themselves. Its SBI is in clear text.
-func testCore(t *testing.T, namespace string) *api.Core5G {
-	return parse[api.Core5G](t, namespace, `
-metadata: {name: core5g}
-spec:
-  plmns: [{mcc: "208", mnc: "93"}]
-  tacs: ["000001"]
-  sliceCatalogue: [{sst: 1, sd: "010203"}, {sst: 1, sd: "112233"}]
-  controlPlane: Free5GC
-  tls: {mode: Disabled}
-`)
-}
-
-func testUPF(t *testing.T, namespace string) *api.UPFInstance {
-	return parse[api.UPFInstance](t, namespace, `
-metadata: {name: upf}
-spec:
-  n3:
-    attachment: {type: Bridge, bridge: c5g-n3}
-    subnet: 172.30.3.0/24
-    endpoints: 172.30.3.16/28
-  n6:
-    attachment: {type: Bridge, bridge: c5g-n6}
-    address: 172.30.6.2/24
-    gateway: 172.30.6.1
-`)
-}
-
-func testSlice(t *testing.T, namespace, name, sd, pool string) *api.Slice {
-	return parse[api.Slice](t, namespace, fmt.Sprintf(`
-metadata: {name: %s}
-spec:
-  snssai: {sst: 1, sd: %q}
-  dataNetworks: [{dnn: internet, uePools: [%s]}]
-`, name, sd, pool))
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -95,7 +96,7 @@ func TestEnvtest(t *testing.T) {
 
 func (e *environment) testWithoutMultus(t *testing.T) {
 	ns := e.namespace(t)
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	e.create(t, upf)
 	e.wantCondition(t, upf, api.ConditionN3Attached, metav1.ConditionFalse, api.ReasonNoMultus, "install Multus")
 	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionFalse, api.ReasonNoMultus, "install Multus")
@@ -127,7 +128,7 @@ func (e *environment) nudge(t *testing.T, o client.Object) {
 
 func (e *environment) testRefusals(t *testing.T) {
 	ns := e.namespace(t)
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, slice)
 	if got := slice.Spec.DataNetworks[0]; got.FiveQI != 9 || got.MTU != 1400 || got.AMBR.Uplink != "1 Gbps" || got.ARP.PriorityLevel != 8 {
 		t.Errorf("defaults of a data network: %+v", got)
@@ -142,20 +143,24 @@ func (e *environment) testRefusals(t *testing.T) {
 		"a changed S-NSSAI": {func() error {
 			return e.client.Patch(t.Context(), slice, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"snssai":{"sd":"112233"}}}`)))
 		}, "create a second Slice with the new S-NSSAI"},
-		"a pool with host bits": {func() error { return e.client.Create(t.Context(), testSlice(t, ns, "b", "010203", "10.45.0.1/16")) }, "write the network address of that prefix"},
-		"a bad sd":              {func() error { return e.client.Create(t.Context(), testSlice(t, ns, "c", "xyz", "10.45.0.0/16")) }, "6 hexadecimal digits"},
+		"a pool with host bits": {func() error {
+			return e.client.Create(t.Context(), controllertest.Slice(t, ns, "b", "010203", "10.45.0.1/16"))
+		}, "write the network address of that prefix"},
+		"a bad sd": {func() error {
+			return e.client.Create(t.Context(), controllertest.Slice(t, ns, "c", "xyz", "10.45.0.0/16"))
+		}, "6 hexadecimal digits"},
 		"the same DNN twice": {func() error {
-			s := testSlice(t, ns, "d", "010203", "10.45.0.0/16")
+			s := controllertest.Slice(t, ns, "d", "010203", "10.45.0.0/16")
 			s.Spec.DataNetworks = append(s.Spec.DataNetworks, s.Spec.DataNetworks[0])
 			return e.client.Create(t.Context(), s)
 		}, "Duplicate value"},
 		"two standbys of a unit": {func() error {
-			u := testUPF(t, ns)
+			u := controllertest.UPF(t, ns)
 			u.Spec.Redundancy = &api.RedundancySpec{Standbys: 2}
 			return e.client.Create(t.Context(), u)
 		}, "a unit has one standby at most: write 1, or 0 for none"},
 		"endpoints outside the subnet": {func() error {
-			u := testUPF(t, ns)
+			u := controllertest.UPF(t, ns)
 			u.Spec.N3.Endpoints = "172.30.9.0/28"
 			return e.client.Create(t.Context(), u)
 		}, "must lie within n3.subnet 172.30.3.0/24"},
@@ -196,7 +201,7 @@ func (e *environment) testRefusals(t *testing.T) {
 
 func (e *environment) testCore(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	e.create(t, core)
 	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionTrue, "", "")
 	for _, name := range []string{"core5g-database", "core5g-nrf", "core5g-pcf", "core5g-chf", "core5g-amf", "core5g-subscriber-data"} {
@@ -227,7 +232,7 @@ func (e *environment) testCore(t *testing.T) {
 // What core5g's own AMF cannot use of a Core5G, which it reads itself, is a condition; everything else goes on.
 func (e *environment) testWhatTheAMFCannotUse(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Spec.ControlPlane, core.Spec.SessionStore = api.ControlPlaneCore5G, &api.SessionStoreSpec{}
 	core.Spec.TACs = []api.TAC{"00000a", "00000A"}
 	e.create(t, core)
@@ -242,7 +247,7 @@ func (e *environment) testWhatTheAMFCannotUse(t *testing.T) {
 
 func (e *environment) testExternalDatabase(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Spec.Database = api.DatabaseSpec{Type: api.DatabaseExternal, URISecretRef: &api.SecretKeyReference{Name: "mongo"}}
 	e.create(t, core)
 	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionFalse, api.ReasonNotFound, `create it with key "uri"`)
@@ -298,8 +303,8 @@ func (e *environment) snapshot(t *testing.T, ns string) map[string]string {
 
 func (e *environment) testSliceLife(t *testing.T) {
 	ns := e.namespace(t)
-	core, upf := testCore(t, ns), testUPF(t, ns)
-	first := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	core, upf := controllertest.Core(t, ns), controllertest.UPF(t, ns)
+	first := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
 	// The Slice comes first: the order does not matter.
 	e.create(t, first)
 	e.wantCondition(t, first, api.ConditionReady, metav1.ConditionFalse, "", "Core5G core5g does not exist")
@@ -330,7 +335,7 @@ func (e *environment) testSliceLife(t *testing.T) {
 	}
 
 	before := e.snapshot(t, ns)
-	second := testSlice(t, ns, "second", "112233", "10.46.0.0/16")
+	second := controllertest.Slice(t, ns, "second", "112233", "10.46.0.0/16")
 	e.create(t, second)
 	eventually(t, "the second SMF", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf-second"}, &appsv1.Deployment{})
@@ -381,7 +386,7 @@ func (e *environment) testSliceLife(t *testing.T) {
 	}
 
 	// Its pool is free again, and its address too.
-	again := testSlice(t, ns, "again", "010203", "10.45.0.0/16")
+	again := controllertest.Slice(t, ns, "again", "010203", "10.45.0.0/16")
 	e.create(t, again)
 	e.wantCondition(t, again, api.ConditionPoolsValid, metav1.ConditionTrue, "", "")
 	eventually(t, "the freed endpoint is given out again", func() error {
@@ -396,9 +401,9 @@ func (e *environment) testSliceLife(t *testing.T) {
 // A data network of Ethernet says where it cannot be, and is there with nothing of pools where it can.
 func (e *environment) testEthernet(t *testing.T) {
 	ns := e.namespace(t)
-	core, upf := testCore(t, ns), testUPF(t, ns)
+	core, upf := controllertest.Core(t, ns), controllertest.UPF(t, ns)
 	core.Spec.ControlPlane = api.ControlPlaneCore5G
-	lan := parse[api.Slice](t, ns, `
+	lan := controllertest.Parse[api.Slice](t, ns, `
 metadata: {name: plant}
 spec:
   snssai: {sst: 1, sd: "010203"}
@@ -417,23 +422,23 @@ spec:
 
 func (e *environment) testSliceProblems(t *testing.T) {
 	ns := e.namespace(t)
-	core, upf := testCore(t, ns), testUPF(t, ns)
+	core, upf := controllertest.Core(t, ns), controllertest.UPF(t, ns)
 	upf.Spec.N3.Endpoints = "172.30.3.16/31"
-	first := testSlice(t, ns, "a-first", "010203", "10.45.0.0/16")
+	first := controllertest.Slice(t, ns, "a-first", "010203", "10.45.0.0/16")
 	e.create(t, core, upf, first)
 	e.wantCondition(t, first, api.ConditionUPFReady, metav1.ConditionFalse, "", "")
 
-	overlap := testSlice(t, ns, "b-overlap", "112233", "10.45.128.0/17")
+	overlap := controllertest.Slice(t, ns, "b-overlap", "112233", "10.45.128.0/17")
 	e.create(t, overlap)
 	e.wantCondition(t, overlap, api.ConditionPoolsValid, metav1.ConditionFalse, api.ReasonPoolOverlap, "Slice a-first")
 
-	duplicate := testSlice(t, ns, "c-duplicate", "010203", "10.50.0.0/16")
+	duplicate := controllertest.Slice(t, ns, "c-duplicate", "010203", "10.50.0.0/16")
 	e.create(t, duplicate)
 	e.wantCondition(t, duplicate, api.ConditionAdvertised, metav1.ConditionFalse, api.ReasonDuplicate, "belongs to Slice a-first")
 	// Two addresses are there, three Slices want one.
 	e.wantCondition(t, upf, api.ConditionEndpointsAllocated, metav1.ConditionFalse, api.ReasonExhausted, "c-duplicate")
 
-	outside := testSlice(t, ns, "d-outside", "aabbcc", "10.60.0.0/16")
+	outside := controllertest.Slice(t, ns, "d-outside", "aabbcc", "10.60.0.0/16")
 	outside.Spec.UPFSelector = &api.UPFSelector{MatchLabels: map[string]string{"site": "north"}}
 	e.create(t, outside)
 	e.wantCondition(t, outside, api.ConditionAdvertised, metav1.ConditionFalse, api.ReasonRestartRequired, "restarts the AMF")
@@ -448,7 +453,7 @@ func (e *environment) testSliceProblems(t *testing.T) {
 	}
 
 	// The API server of the tests has Services in 10.0.0.0/16.
-	service := testSlice(t, ns, "e-service", "aabbcd", "10.0.128.0/17")
+	service := controllertest.Slice(t, ns, "e-service", "aabbcd", "10.0.128.0/17")
 	e.create(t, service)
 	e.wantCondition(t, service, api.ConditionPoolsValid, metav1.ConditionFalse, api.ReasonPoolOverlap,
 		"overlaps the cluster's Service network 10.0.0.0/16: write a pool that is free")
@@ -464,7 +469,7 @@ func (e *environment) testSliceProblems(t *testing.T) {
 	probes := 0
 	eventually(t, "the operator knows of the node", func() error {
 		probes++
-		probe := testSlice(t, ns, fmt.Sprintf("f-probe-%d", probes), "aabbce", "10.61.0.0/16")
+		probe := controllertest.Slice(t, ns, fmt.Sprintf("f-probe-%d", probes), "aabbce", "10.61.0.0/16")
 		if err := e.client.Create(t.Context(), probe); err != nil {
 			return err
 		}
@@ -519,7 +524,7 @@ func (e *environment) testSliceProblems(t *testing.T) {
 // runningUPF makes a UPFInstance with a unit that is Ready.
 func (e *environment) runningUPF(t *testing.T, ns string) (*api.UPFInstance, *corev1.Pod) {
 	t.Helper()
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	e.create(t, upf)
 	pod := &corev1.Pod{}
 	eventually(t, "the pod", func() error {
@@ -549,7 +554,7 @@ func (e *environment) wantReplaced(t *testing.T, ns string, old *corev1.Pod) *co
 
 func (e *environment) testUnitUpdates(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	e.create(t, core)
 	upf, pod := e.runningUPF(t, ns)
 	e.wantCondition(t, upf, api.ConditionUpdatePending, metav1.ConditionFalse, api.ReasonUpToDate, "")
@@ -625,7 +630,7 @@ func (e *environment) testUnitRejected(t *testing.T) {
 	// However slow the machine is, the back-off is over when the test says so.
 	e.clock.hold(t)
 	ns := e.namespace(t)
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	e.create(t, upf)
 	pod := &corev1.Pod{}
 	eventually(t, "the pod", func() error {
@@ -733,14 +738,14 @@ func (e *environment) testUPFDeletion(t *testing.T) {
 func (e *environment) testSubscriber(t *testing.T) {
 	ns := e.namespace(t)
 	const key = "8baf473f2f8fd09487cccbd7097c6862"
-	subscriber := parse[api.Subscriber](t, ns, `
+	subscriber := controllertest.Parse[api.Subscriber](t, ns, `
 metadata: {name: a}
 spec:
   supi: imsi-208930000000001
   authentication: {secretRef: {name: keys}}
   slices: [{name: internet, dnns: [internet]}]
 `)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	e.create(t, subscriber)
 	e.wantCondition(t, subscriber, api.ConditionCoreFound, metav1.ConditionFalse, api.ReasonNotFound, "Core5G core5g does not exist")
 	e.create(t, core)
@@ -757,7 +762,7 @@ spec:
 	e.edit(t, secret, func() { secret.StringData = map[string]string{"opc": key} })
 	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionTrue, "", "")
 	e.wantCondition(t, subscriber, api.ConditionSlicesReady, metav1.ConditionFalse, api.ReasonNotFound, "Slice internet does not exist")
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, slice)
 	e.wantCondition(t, subscriber, api.ConditionSlicesReady, metav1.ConditionFalse, api.ReasonSliceNotReady, "describe slice internet")
 	e.serve(t, ns, slice)
@@ -840,7 +845,7 @@ spec:
 // serve plays everything that makes a Slice of the namespace's core Ready.
 func (e *environment) serve(t *testing.T, ns string, slice *api.Slice) {
 	t.Helper()
-	e.create(t, testUPF(t, ns))
+	e.create(t, controllertest.UPF(t, ns))
 	eventually(t, "the UPF's pod", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})
 	})
@@ -855,7 +860,7 @@ func (e *environment) serve(t *testing.T, ns string, slice *api.Slice) {
 
 func (e *environment) testAddressOverlap(t *testing.T) {
 	ns := e.namespace(t)
-	older, younger := testUPF(t, ns), testUPF(t, ns)
+	older, younger := controllertest.UPF(t, ns), controllertest.UPF(t, ns)
 	older.Name, younger.Name = "a", "b"
 	e.create(t, older)
 	e.create(t, younger)
@@ -879,7 +884,7 @@ func (e *environment) testAddressOverlap(t *testing.T) {
 // No unit is made that could not hold its sessions, and what is left out follows them.
 func (e *environment) testTooLittleMemory(t *testing.T) {
 	ns := e.namespace(t)
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	upf.Spec.Sessions, upf.Spec.Hugepages.Amount = 400000, ptr.To(resource.MustParse("256Mi"))
 	e.create(t, upf)
 	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionFalse, api.ReasonTooLittleMemory, "spec.hugepages.amount 256Mi is too little for spec.sessions 400000 of UPFInstance upf: write 464Mi at least")
@@ -903,7 +908,7 @@ func (e *environment) testTooLittleMemory(t *testing.T) {
 
 func (e *environment) testDrift(t *testing.T) {
 	ns := e.namespace(t)
-	e.create(t, testCore(t, ns))
+	e.create(t, controllertest.Core(t, ns))
 	d := &appsv1.Deployment{}
 	eventually(t, "the NRF", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-nrf"}, d)
@@ -938,7 +943,7 @@ func (e *environment) testDrift(t *testing.T) {
 
 func (e *environment) testRegistrationLost(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	e.create(t, core)
 	eventually(t, "the AMF", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf"}, &appsv1.Deployment{})
@@ -950,17 +955,17 @@ func (e *environment) testRegistrationLost(t *testing.T) {
 	e.create(t, pod)
 	e.makeReady(t, ns, "amf-pod")
 	e.wantServed(t, core, api.ConditionRegistered, metav1.ConditionFalse, api.ReasonRegistrationMis, "AMF core5g-amf")
-	fake := e.nrfs.at("http://core5g-nrf."+ns+".svc:8000", nil)
-	fake.put("amf-1", "AMF", "core5g-amf")
+	fake := e.nrfs.At("http://core5g-nrf."+ns+".svc:8000", nil)
+	fake.Put("amf-1", "AMF", "core5g-amf")
 	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionTrue, "", "")
-	fake.lose()
+	fake.Lose()
 	e.clock.add(registrationPeriod)
 	e.nudge(t, pod) // stands for the periodic check
 	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionFalse, api.ReasonRegistrationMis, "")
 	e.clock.add(restoreGrace)
 	eventually(t, "the profile is put back", func() error {
 		e.nudge(t, pod)
-		if !fake.has("amf-1") {
+		if !fake.Has("amf-1") {
 			return errors.New("it is missing")
 		}
 		return nil

@@ -27,44 +27,16 @@ import (
 
 	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
-const edgeNode = "upf.edge.example.org"
-
-func externalUPF(namespace string) *api.UPFInstance {
-	return &api.UPFInstance{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "edge"}, Spec: api.UPFInstanceSpec{External: &api.ExternalSpec{
-		N4: api.ExternalN4Spec{Address: "203.0.113.7", NodeID: edgeNode}, N3: api.ExternalN3Spec{Endpoints: []api.CIDR{"203.0.113.16/28"}},
-	}}}
-}
-
-// ownSMFPod is one of the core's SMF, as its Deployment would make it.
-func ownSMFPod(namespace string) *corev1.Pod {
-	core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "core5g"}}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "core5g-smf-x", Labels: specs.SMFSet{Core: core}.Labels()},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "smf", Image: "smf"}}},
-	}
-}
-
-// reporting is an SMF of four shards, each of which says the same of the UPF.
-func reporting(unit associations.Unit) *associations.Report {
-	unit.NodeID = edgeNode
-	report := &associations.Report{}
-	for n := range 4 {
-		report.Shards = append(report.Shards, associations.Shard{
-			Name: fmt.Sprint("smf/", n+1), Node: fmt.Sprint("10.96.0.", n+1), Units: []associations.Unit{{NodeID: "10.96.1.1", Associated: true}, unit},
-		})
-	}
-	return report
-}
-
 // What the SMF says becomes a condition that says what to do.
 func TestWhatTheSMFSaysOfAUPFElsewhere(t *testing.T) {
-	silent := reporting(associations.Unit{Problem: "no answer to 3 requests"})
-	three := reporting(associations.Unit{Associated: true})
-	three.Shards[3].Units[1] = associations.Unit{NodeID: edgeNode, Problem: "no answer to 3 requests"}
-	two := reporting(associations.Unit{Associated: true})
+	silent := controllertest.Reporting(associations.Unit{Problem: "no answer to 3 requests"})
+	three := controllertest.Reporting(associations.Unit{Associated: true})
+	three.Shards[3].Units[1] = associations.Unit{NodeID: controllertest.EdgeNode, Problem: "no answer to 3 requests"}
+	two := controllertest.Reporting(associations.Unit{Associated: true})
 	two.Shards = two.Shards[:2]
 	for name, c := range map[string]struct {
 		core   func(*api.Core5G)
@@ -76,14 +48,14 @@ func TestWhatTheSMFSaysOfAUPFElsewhere(t *testing.T) {
 		ready  int32
 		state  api.UnitState
 	}{
-		"all shards": {report: reporting(associations.Unit{Associated: true}), status: metav1.ConditionTrue, reason: api.ReasonReady,
+		"all shards": {report: controllertest.Reporting(associations.Unit{Associated: true}), status: metav1.ConditionTrue, reason: api.ReasonReady,
 			words: "4 of 4 shards of the SMF have an association with the UPF at 203.0.113.7:8805", ready: 1, state: api.UnitReady},
 		"none": {report: silent, status: metav1.ConditionFalse, reason: api.ReasonUnreachable, state: api.UnitAway,
 			words: "no shard of the SMF has an association with the UPF at 203.0.113.7:8805 (no answer to 3 requests): see that it runs, calls itself upf.edge.example.org (Node ID), takes associations from this cluster's addresses"},
 		"all but one":              {report: three, status: metav1.ConditionFalse, reason: api.ReasonProgressing, state: api.UnitAway, words: "3 of 4 shards of the SMF have an association with the UPF at 203.0.113.7:8805; shard smf/4: no answer to 3 requests"},
 		"shards that nobody holds": {report: two, status: metav1.ConditionFalse, reason: api.ReasonProgressing, state: api.UnitAway, words: "2 of 4 shards"},
 		"features that it lacks": {
-			report: reporting(associations.Unit{Lacks: []string{"FTUP"}, Problem: "the UP function upf.edge.example.org lacks FTUP; it has to choose F-TEIDs itself: switch on its allocation of F-TEIDs"}),
+			report: controllertest.Reporting(associations.Unit{Lacks: []string{"FTUP"}, Problem: "the UP function upf.edge.example.org lacks FTUP; it has to choose F-TEIDs itself: switch on its allocation of F-TEIDs"}),
 			status: metav1.ConditionFalse, reason: api.ReasonFeaturesMissing, words: "switch on its allocation of F-TEIDs", state: api.UnitAway,
 		},
 		"an SMF that does not answer": {status: metav1.ConditionUnknown, reason: api.ReasonNotReported, state: api.UnitAway,
@@ -94,14 +66,14 @@ func TestWhatTheSMFSaysOfAUPFElsewhere(t *testing.T) {
 		"no core": {core: func(c *api.Core5G) { c.Name = "other" }, status: metav1.ConditionFalse, reason: api.ReasonNotFound, words: "Core5G core5g does not exist: create it", state: api.UnitAway},
 	} {
 		t.Run(name, func(t *testing.T) {
-			core := testCore(t, "ns")
+			core := controllertest.Core(t, "ns")
 			core.Spec.ControlPlane = api.ControlPlaneCore5G
 			if c.core != nil {
 				c.core(core)
 			}
-			pod := ownSMFPod("ns")
+			pod := controllertest.OwnSMFPod("ns")
 			pod.Status.PodIP = "10.244.0.9"
-			there := []client.Object{core, externalUPF("ns")}
+			there := []client.Object{core, controllertest.ExternalUPF("ns")}
 			if !c.noPod {
 				there = append(there, pod)
 			}
@@ -153,19 +125,19 @@ func passOver(t *testing.T, r *UPFReconciler, c client.Client) *api.UPFInstance 
 
 // A UPF elsewhere goes out of service as any unit: with the time that spec.drain gives it, or when its sessions have ended.
 func TestDrainOfAUPFElsewhere(t *testing.T) {
-	core := testCore(t, "ns")
+	core := controllertest.Core(t, "ns")
 	core.Spec.ControlPlane = api.ControlPlaneCore5G
-	pod := ownSMFPod("ns")
+	pod := controllertest.OwnSMFPod("ns")
 	pod.Status.PodIP = "10.244.0.9"
-	upf := externalUPF("ns")
+	upf := controllertest.ExternalUPF("ns")
 	upf.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 60 * time.Second}}
 	r, c := externalReconciler(t, core, pod, upf)
 	now, sessions := time.Unix(1_800_000_000, 0), int64(2)
 	r.Now = func() time.Time { return now }
 	r.Associations = func(_ context.Context, _ *corev1.Pod, units []string) (*associations.Report, error) {
-		report := reporting(associations.Unit{Associated: true})
-		if slices.Contains(units, edgeNode) {
-			report.Sessions = map[string]int64{edgeNode: sessions}
+		report := controllertest.Reporting(associations.Unit{Associated: true})
+		if slices.Contains(units, controllertest.EdgeNode) {
+			report.Sessions = map[string]int64{controllertest.EdgeNode: sessions}
 		}
 		return report, nil
 	}
@@ -220,7 +192,7 @@ func TestDrainOfAUPFElsewhere(t *testing.T) {
 func (e *environment) testExternalUPF(t *testing.T) {
 	ns := e.namespace(t)
 	var mu sync.Mutex
-	say := reporting(associations.Unit{Problem: "no answer to 3 requests"})
+	say := controllertest.Reporting(associations.Unit{Problem: "no answer to 3 requests"})
 	e.associations.Store(ns, func(units []string) (*associations.Report, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -230,20 +202,20 @@ func (e *environment) testExternalUPF(t *testing.T) {
 		}
 		return &out, nil
 	})
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Spec.ControlPlane = api.ControlPlaneCore5G
-	upf := externalUPF(ns)
+	upf := controllertest.ExternalUPF(ns)
 	upf.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 300 * time.Second}}
-	pod := ownSMFPod(ns)
+	pod := controllertest.OwnSMFPod(ns)
 	e.create(t, core, upf, pod)
 	e.editStatus(t, pod, func() { pod.Status.PodIP, pod.Status.PodIPs = "10.244.0.9", []corev1.PodIP{{IP: "10.244.0.9"}} })
 	e.wantCondition(t, upf, api.ConditionAssociated, metav1.ConditionFalse, api.ReasonUnreachable, "UDP gets through both ways")
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
 	slice.Spec.UPFSelector = &api.UPFSelector{Name: "edge"}
 	e.create(t, slice)
 	e.wantCondition(t, slice, api.ConditionUPFReady, metav1.ConditionFalse, api.ReasonProgressing, "UPFInstance edge: no shard of the SMF has an association")
 	mu.Lock()
-	say = reporting(associations.Unit{Associated: true})
+	say = controllertest.Reporting(associations.Unit{Associated: true})
 	mu.Unlock()
 	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, api.ReasonReady, "4 of 4 shards")
 	e.wantCondition(t, slice, api.ConditionUPFReady, metav1.ConditionTrue, api.ReasonReady, "UPFInstance edge is ready")
@@ -310,7 +282,7 @@ func (e *environment) testExternalUPF(t *testing.T) {
 		return nil
 	})
 
-	second := externalUPF(ns)
+	second := controllertest.ExternalUPF(ns)
 	second.Name = "twin"
 	e.create(t, second)
 	e.wantCondition(t, second, api.ConditionReady, metav1.ConditionFalse, api.ReasonAddressOverlap, "spec.external.n3.endpoints 203.0.113.16/28 overlaps 203.0.113.16/28 of UPFInstance edge")
@@ -343,7 +315,7 @@ func TestScrapeAssociations(t *testing.T) {
 		t.Skipf("the port of metrics is taken here: %v", err)
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != associations.Path || r.URL.Query().Get(associations.Sessions) != edgeNode {
+		if r.URL.Path != associations.Path || r.URL.Query().Get(associations.Sessions) != controllertest.EdgeNode {
 			http.NotFound(w, r)
 			return
 		}
@@ -353,8 +325,8 @@ func TestScrapeAssociations(t *testing.T) {
 	server.Listener = listener
 	server.Start()
 	defer server.Close()
-	report, err := ScrapeAssociations(t.Context(), pod, []string{edgeNode})
-	if err != nil || len(report.Shards) != 1 || !report.Shards[0].Units[0].Associated || report.Sessions[edgeNode] != 7 {
+	report, err := ScrapeAssociations(t.Context(), pod, []string{controllertest.EdgeNode})
+	if err != nil || len(report.Shards) != 1 || !report.Shards[0].Units[0].Associated || report.Sessions[controllertest.EdgeNode] != 7 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if _, err := ScrapeAssociations(t.Context(), pod, nil); err == nil || !strings.Contains(err.Error(), "does not tell /associations: 404") {
@@ -366,7 +338,7 @@ func TestScrapeAssociations(t *testing.T) {
 func (e *environment) testUPFOfAnotherCluster(t *testing.T) {
 	ns := e.namespace(t)
 	e.installAttachmentKind(t)
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	upf.Spec.N4 = api.N4Spec{ServiceType: corev1.ServiceTypeLoadBalancer}
 	e.create(t, upf)
 	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, api.ReasonProgressing, "no load balancer has given Service upf-0-n4-lb an address yet")
@@ -421,7 +393,7 @@ func (e *environment) testUPFOfAnotherCluster(t *testing.T) {
 	if err := e.client.Get(t.Context(), policy, &networkingv1.NetworkPolicy{}); !apierrors.IsNotFound(err) {
 		t.Errorf("without policies of a core one shuts out everybody but SMFs: %v", err)
 	}
-	e.create(t, testCore(t, ns))
+	e.create(t, controllertest.Core(t, ns))
 	eventually(t, "with those of a core it lets SMFs of other clusters in", func() error {
 		return e.client.Get(t.Context(), policy, &networkingv1.NetworkPolicy{})
 	})

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -21,8 +22,8 @@ import (
 // session store.
 func (e *environment) testLayouts(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
-	ownControlPlane(core)
+	core := controllertest.Core(t, ns)
+	controllertest.OwnControlPlane(core)
 	e.create(t, core)
 	e.deployed(t, ns, "core5g-amf", api.LabelAccessManagement, true)
 	e.deployed(t, ns, "core5g-smf", api.LabelSessionManagement, true)
@@ -124,9 +125,9 @@ func TestTheOnePodIsAppliedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	core := testCore(t, "ns")
+	core := controllertest.Core(t, "ns")
 	core.UID, core.Spec.ControlPlane, core.Spec.Layout = "core", api.ControlPlaneCore5G, api.LayoutFused
-	c := strictAboutIntents(scheme)
+	c := controllertest.StrictAboutIntents(scheme)
 	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
 	for range 2 {
 		if err := r.applyFused(t.Context(), &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, 1)}); err != nil {

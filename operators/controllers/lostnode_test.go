@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/fencing"
 )
@@ -67,8 +68,6 @@ func (r pairRig) wantLoss(words string) {
 		r.t.Errorf("NodesReachable is %+v, want one that says %q", c, words)
 	}
 }
-
-var outOfService = corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}
 
 // The standby has taken over from a pod whose node is lost: when the node has been waited for, the unit has another standby, and who serves is left alone.
 func TestAStandbyIsMadeElsewhere(t *testing.T) {
@@ -142,7 +141,7 @@ func TestAPodThatMayServeIsNeverMadeTwice(t *testing.T) {
 				t.Fatal("a pod that may serve was given up")
 			}
 			r.wantLoss(c.want)
-			r.node("w1", corev1.ConditionFalse, outOfService)
+			r.node("w1", corev1.ConditionFalse, controllertest.OutOfService)
 			r.mustPass()
 			if pod := r.member("upf-0"); pod != nil && pod.UID == a.UID {
 				t.Error("the machine is off, and the pod is still there")
@@ -171,12 +170,12 @@ func TestBothNodesAreOutOfService(t *testing.T) {
 	}
 	r.mustPass()
 	r.wantLoss("stays until the node is back (placement.lostNodeAfter is not written)")
-	r.node("w1", corev1.ConditionUnknown, outOfService)
+	r.node("w1", corev1.ConditionUnknown, controllertest.OutOfService)
 	r.mustPass()
 	if got := r.record(); got.Holder != fencing.Life(string(a.UID), "1") {
 		t.Errorf("the unit was freed while its standby is there: %+v", got)
 	}
-	r.node("w2", corev1.ConditionUnknown, outOfService)
+	r.node("w2", corev1.ConditionUnknown, controllertest.OutOfService)
 	for range 4 {
 		if err := r.pass(); err != nil && !errors.Is(err, errStale) {
 			t.Fatal(err)
@@ -197,7 +196,7 @@ func TestBothNodesAreOutOfService(t *testing.T) {
 func (e *environment) testLostNode(t *testing.T) {
 	ns := e.namespace(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lost-" + ns}}
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	upf.Spec.Placement = &api.PlacementSpec{LostNodeAfter: &metav1.Duration{Duration: 10 * time.Second}}
 	e.create(t, node, upf)
 	pod := &corev1.Pod{}
@@ -227,7 +226,7 @@ func (e *environment) testLostNode(t *testing.T) {
 	if pod.DeletionTimestamp.IsZero() {
 		t.Error("the pod is not stopping")
 	}
-	e.edit(t, node, func() { node.Spec.Taints = append(node.Spec.Taints, outOfService) })
+	e.edit(t, node, func() { node.Spec.Taints = append(node.Spec.Taints, controllertest.OutOfService) })
 	eventually(t, "the unit is made elsewhere", func() error {
 		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -110,7 +111,7 @@ func TestWhatIsSaidOfAPodOnALostNode(t *testing.T) {
 		"it has a claim": {func(p *corev1.Pod, _ *corev1.Node) {
 			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}}
 		}, "it has a volume, and is waited for; when the machine is off for sure: kubectl taint nodes w1"},
-		"somebody knows":    {func(_ *corev1.Pod, n *corev1.Node) { n.Spec.Taints = []corev1.Taint{outOfService} }, "out of service: another one is made elsewhere"},
+		"somebody knows":    {func(_ *corev1.Pod, n *corev1.Node) { n.Spec.Taints = []corev1.Taint{controllertest.OutOfService} }, "out of service: another one is made elsewhere"},
 		"the node is there": {func(_ *corev1.Pod, n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue }, "core-nrf is starting"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
 // subscriberCalls counts what is asked about Subscribers by namespace: "GET secrets" for one Secret with what it
@@ -62,7 +63,7 @@ func (e *environment) makeSubscribers(t *testing.T, ns string, from, n int) {
 	for i := from; i < from+n; i++ {
 		name := fmt.Sprintf("ue-%05d", i)
 		e.create(t,
-			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, StringData: map[string]string{"k": testKey, "opc": testKey}},
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, StringData: map[string]string{"k": controllertest.Key, "opc": controllertest.Key}},
 			&api.Subscriber{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: api.SubscriberSpec{
 				SUPI: fmt.Sprintf("imsi-20893%010d", i), Authentication: api.Authentication{SecretRef: api.SecretReference{Name: name}},
 				Slices: []api.SubscribedSlice{{Name: "internet"}},
@@ -97,8 +98,8 @@ func (e *environment) wantSubscribers(t *testing.T, ns string, want int) {
 func (e *environment) testManySubscribers(t *testing.T) {
 	const n = 60
 	ns := e.namespace(t)
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
-	e.create(t, testCore(t, ns), slice)
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
+	e.create(t, controllertest.Core(t, ns), slice)
 	e.serve(t, ns, slice)
 	e.makeSubscribers(t, ns, 0, 1)
 	e.wantSubscribers(t, ns, 1)
@@ -134,7 +135,7 @@ func (e *environment) testManySubscribers(t *testing.T) {
 	// A key that is changed is looked at, and only that.
 	secret := &corev1.Secret{}
 	e.get(t, secret, ns, "ue-00000")
-	e.edit(t, secret, func() { secret.Data["op"] = []byte(testKey) })
+	e.edit(t, secret, func() { secret.Data["op"] = []byte(controllertest.Key) })
 	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, "has both keys")
 	e.wantSubscribers(t, ns, n)
 	if calls = e.about.take(ns); calls["GET secrets"] != 1 || calls["PATCH subscribers"] > 2 {

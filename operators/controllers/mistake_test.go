@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -33,10 +34,10 @@ var mistakes = map[string]struct {
 // beside makes an older UPFInstance and a Slice.
 func (r pairRig) beside() {
 	r.t.Helper()
-	older := testUPF(r.t, "ns")
+	older := controllertest.UPF(r.t, "ns")
 	older.Name, older.CreationTimestamp = "older", metav1.NewTime(r.clock.Add(-time.Hour))
 	older.Spec.N3.Endpoints, older.Spec.N6.Address = "172.30.3.64/28", "172.30.6.3/24"
-	slice := testSlice(r.t, "ns", "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(r.t, "ns", "internet", "010203", "10.45.0.0/16")
 	for _, o := range []client.Object{older, slice} {
 		if err := r.live.Create(r.t.Context(), o); err != nil {
 			r.t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
 func endingNamespace(name string) *corev1.Namespace {
@@ -27,7 +28,7 @@ func TestFinalizersEndWithTheirNamespace(t *testing.T) {
 	}
 	var objects []client.Object
 	for _, ns := range []string{"ends", "stays"} {
-		slice, upf := testSlice(t, ns, "internet", "010203", "10.45.0.0/16"), testUPF(t, ns)
+		slice, upf := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16"), controllertest.UPF(t, ns)
 		slice.Finalizers, upf.Finalizers = []string{api.Finalizer}, []string{"example.org/backup", api.Finalizer}
 		objects = append(objects, slice, upf)
 	}

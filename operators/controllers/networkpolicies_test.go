@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
 func (e *environment) testNetworkPolicies(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	e.create(t, core)
 	wanted := len(specs.NetworkPolicies(core))
 	count := func(want int) func() error {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -67,7 +68,7 @@ func (e *environment) report(t *testing.T, report *api.DataplaneNode) {
 
 // placedUPF is a UPFInstance of n units with VFs of their sockets, on the nodes of a pool.
 func placedUPF(t *testing.T, ns, pool string, units int32) *api.UPFInstance {
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	upf.Spec.Units = &units
 	upf.Spec.CPUs = ptr.To[int32](6)
 	upf.Spec.NodeSelector = map[string]string{"pool": pool}
@@ -345,10 +346,10 @@ func (e *environment) testRollingReplacement(t *testing.T) {
 	e.clock.hold(t)
 	ns := e.namespace(t)
 	e.dataplaneNode(t, ns+"-w1", ns, 8, 8)
-	e.create(t, testCore(t, ns))
+	e.create(t, controllertest.Core(t, ns))
 	upf := placedUPF(t, ns, ns, 2)
 	upf.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 60 * time.Second}}
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, upf, slice)
 	pods := []*corev1.Pod{e.startUnit(t, ns, "upf-0"), e.startUnit(t, ns, "upf-1")}
 	smf := e.smfOf(t, ns, slice)
@@ -433,10 +434,10 @@ func (e *environment) testScale(t *testing.T) {
 	e.clock.hold(t)
 	ns := e.namespace(t)
 	e.dataplaneNode(t, ns+"-w1", ns, 8, 8)
-	e.create(t, testCore(t, ns))
+	e.create(t, controllertest.Core(t, ns))
 	upf := placedUPF(t, ns, ns, 1)
 	upf.Spec.MaxUnits = ptr.To[int32](2)
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, upf, slice)
 	first := e.startUnit(t, ns, "upf-0")
 	smf := e.smfOf(t, ns, slice)
@@ -556,7 +557,7 @@ func (e *environment) testCordonAny(t *testing.T) {
 	}
 	e.dataplaneNode(t, ns+"-w1", ns, 8)
 	offer(ns+"-w1", "2Gi")
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	upf.Spec.NodeSelector = map[string]string{"pool": ns}
 	upf.Spec.N3.Attachment = api.AttachmentSpec{Type: api.AttachmentHostDevice, ResourceName: "core5g.dev/n3"}
 	e.create(t, upf)
@@ -592,7 +593,7 @@ func (e *environment) testCordonAny(t *testing.T) {
 // OnApproval waits for the annotation even after a change by the user.
 func (e *environment) testOnApproval(t *testing.T) {
 	ns := e.namespace(t)
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	upf.Spec.UpdateStrategy = &api.UpdateStrategySpec{Type: api.UpdateOnApproval}
 	e.create(t, upf)
 	eventually(t, "the pod", func() error {
@@ -625,10 +626,10 @@ func (e *environment) testOnApproval(t *testing.T) {
 func (e *environment) testDrainedDeletion(t *testing.T) {
 	e.clock.hold(t)
 	ns := e.namespace(t)
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	upf.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 600 * time.Second}}
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
-	e.create(t, testCore(t, ns), upf, slice)
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
+	e.create(t, controllertest.Core(t, ns), upf, slice)
 	eventually(t, "the pod", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})
 	})
@@ -686,9 +687,9 @@ func (e *environment) testFleet(t *testing.T) {
 		begin := time.Now()
 		e.calls.take()
 		for i := range instances {
-			upf := testUPF(t, ns)
+			upf := controllertest.UPF(t, ns)
 			upf.Name = fmt.Sprintf("upf%04d", i)
-			ownAddresses(upf, i)
+			controllertest.OwnAddresses(upf, i)
 			upf.Spec.CPUs = ptr.To[int32](1)
 			if policy != api.PlacementAny {
 				upf.Spec.NodeSelector = map[string]string{"pool": ns}
@@ -740,7 +741,7 @@ func (e *environment) testFleet(t *testing.T) {
 		t.Logf("%s: %d UPFInstances made in %s, all Ready after %s, %d calls (%.1f each)\n%s", policy, instances,
 			created.Round(time.Second), settled.Round(time.Second), sum, float64(sum)/float64(instances), &table)
 		// Beside the writes: Events, and reads of what is in no cache, on a busy machine for some more than once.
-		if most := (callsPerInstance + 18) * instances; sum > most {
+		if most := (controllertest.CallsPerInstance + 18) * instances; sum > most {
 			t.Errorf("%s: %d calls, at most %d are allowed", policy, sum, most)
 		}
 	}
@@ -750,9 +751,9 @@ func (e *environment) testFleet(t *testing.T) {
 func (e *environment) testShuttingDown(t *testing.T) {
 	e.clock.hold(t)
 	ns := e.namespace(t)
-	e.create(t, testCore(t, ns))
-	upf := testUPF(t, ns)
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	e.create(t, controllertest.Core(t, ns))
+	upf := controllertest.UPF(t, ns)
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, upf, slice)
 	eventually(t, "the pod", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})

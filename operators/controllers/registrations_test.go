@@ -13,13 +13,14 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
 // registrationRig is one core with an NRF in memory and a clock that the test moves.
 type registrationRig struct {
 	t             *testing.T
 	registrations *Registrations
-	nrf           *fakeNRF
+	nrf           *controllertest.FakeNRF
 	clock         time.Time
 	core          *api.Core5G
 	client        client.Client
@@ -35,15 +36,15 @@ func newRegistrationRig(t *testing.T, pods ...*corev1.Pod) *registrationRig {
 	for _, p := range pods {
 		builder = builder.WithObjects(p)
 	}
-	nrfs := newFakeNRFs()
+	nrfs := controllertest.NewFakeNRFs()
 	rig := &registrationRig{
 		t: t, clock: time.Unix(1_000_000, 0), client: builder.Build(),
 		core: &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core5g"}},
 	}
-	rig.nrf = nrfs.at("http://core5g-nrf.ns.svc:8000", nil)
+	rig.nrf = nrfs.At("http://core5g-nrf.ns.svc:8000", nil)
 	now := func() time.Time { return rig.clock }
 	questions := askingBy(now, func(do func()) { do() })
-	rig.registrations = &Registrations{Client: rig.client, NRF: func(baseURL string, identity *sbitls.Identity) NRFClient { return nrfs.at(baseURL, identity) }, Identities: &identities{}, Now: now, asking: questions}
+	rig.registrations = &Registrations{Client: rig.client, NRF: func(baseURL string, identity *sbitls.Identity) NRFClient { return nrfs.At(baseURL, identity) }, Identities: &identities{}, Now: now, asking: questions}
 	return rig
 }
 
@@ -65,17 +66,17 @@ func smf(pod *corev1.Pod) expectedFunction {
 func TestRegistrationIsPutBackWithoutARestart(t *testing.T) {
 	pod := smfPod("1")
 	r := newRegistrationRig(t, pod)
-	r.nrf.put("i", "SMF", "core5g-smf-internet")
+	r.nrf.Put("i", "SMF", "core5g-smf-internet")
 	if got := r.after(0, smf(pod)); got.problem != "" {
 		t.Fatalf("all is well, and yet: %s", got.problem)
 	}
-	r.nrf.lose()
+	r.nrf.Lose()
 	got := r.after(registrationPeriod, smf(pod))
-	if !strings.Contains(got.problem, "SMF core5g-smf-internet") || len(got.events) != 0 || r.nrf.has("i") {
+	if !strings.Contains(got.problem, "SMF core5g-smf-internet") || len(got.events) != 0 || r.nrf.Has("i") {
 		t.Fatalf("first it is given time to heal itself: %+v", got)
 	}
 	got = r.after(restoreGrace, smf(pod))
-	if len(got.events) != 1 || got.events[0].reason != "RegistrationRestored" || !r.nrf.has("i") {
+	if len(got.events) != 1 || got.events[0].reason != "RegistrationRestored" || !r.nrf.Has("i") {
 		t.Fatalf("then it is put back: %+v", got)
 	}
 	if got = r.after(2*time.Second, smf(pod)); got.problem != "" {
@@ -111,7 +112,7 @@ func TestFunctionOfAnUnknownProfileIsNotRestarted(t *testing.T) {
 			if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}); err != nil {
 				t.Errorf("the pod was restarted: %v", err)
 			}
-			r.nrf.put("i", nfType, "core5g-function")
+			r.nrf.Put("i", nfType, "core5g-function")
 			if got = r.after(registrationPeriod, lost); got.problem != "" {
 				t.Errorf("it is there, and yet: %s", got.problem)
 			}
@@ -122,11 +123,11 @@ func TestFunctionOfAnUnknownProfileIsNotRestarted(t *testing.T) {
 func TestProfileOfAnotherProcessIsNotPutBack(t *testing.T) {
 	old, fresh := smfPod("1"), smfPod("2")
 	r := newRegistrationRig(t, old, fresh)
-	r.nrf.put("i", "SMF", "core5g-smf-internet")
+	r.nrf.Put("i", "SMF", "core5g-smf-internet")
 	r.after(0, smf(old))
-	r.nrf.lose()
+	r.nrf.Lose()
 	r.after(registrationPeriod, smf(fresh))
-	if r.after(restoreGrace, smf(fresh)); r.nrf.has("i") {
+	if r.after(restoreGrace, smf(fresh)); r.nrf.Has("i") {
 		t.Error("the new process answers to an identity that is not its own")
 	}
 }
@@ -134,15 +135,15 @@ func TestProfileOfAnotherProcessIsNotPutBack(t *testing.T) {
 func TestProfileOfADeletedSliceIsTakenOut(t *testing.T) {
 	pod := smfPod("1")
 	r := newRegistrationRig(t, pod)
-	r.nrf.put("i", "SMF", "core5g-smf-internet")
-	r.nrf.put("gone", "SMF", "core5g-smf-gone")
-	r.nrf.put("site", "SMF", "a-smf-of-the-site")
+	r.nrf.Put("i", "SMF", "core5g-smf-internet")
+	r.nrf.Put("gone", "SMF", "core5g-smf-gone")
+	r.nrf.Put("site", "SMF", "a-smf-of-the-site")
 	got := r.after(0, smf(pod))
 	if len(got.events) != 1 || got.events[0].reason != "Deregistered" {
 		t.Errorf("events: %+v", got.events)
 	}
 	for instance, want := range map[string]bool{"i": true, "gone": false, "site": true} {
-		if r.nrf.has(instance) != want {
+		if r.nrf.Has(instance) != want {
 			t.Errorf("%s registered: %v, want %v", instance, !want, want)
 		}
 	}
@@ -151,18 +152,18 @@ func TestProfileOfADeletedSliceIsTakenOut(t *testing.T) {
 func TestNRFIsAskedOnceAPeriodAndItsSilenceIsNoLoss(t *testing.T) {
 	pod := smfPod("1")
 	r := newRegistrationRig(t, pod)
-	r.nrf.put("i", "SMF", "core5g-smf-internet")
+	r.nrf.Put("i", "SMF", "core5g-smf-internet")
 	r.after(0, smf(pod))
-	asked := r.nrf.asked
-	if got := r.after(registrationPeriod/2, smf(pod)); r.nrf.asked != asked || got.next != registrationPeriod/2 {
+	asked := r.nrf.Asked
+	if got := r.after(registrationPeriod/2, smf(pod)); r.nrf.Asked != asked || got.next != registrationPeriod/2 {
 		t.Errorf("asked again after half a period; next in %s", got.next)
 	}
-	r.nrf.down = true
+	r.nrf.Down = true
 	got := r.after(registrationPeriod, smf(pod))
 	if !got.unknown || got.problem == "" {
 		t.Errorf("an NRF that does not answer: %+v", got)
 	}
-	r.nrf.down = false
+	r.nrf.Down = false
 	if got := r.after(lostGrace*2, smf(pod)); got.problem != "" || len(got.events) != 0 {
 		t.Errorf("the NRF's silence was held against the SMF: %+v", got)
 	}

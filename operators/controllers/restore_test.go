@@ -24,6 +24,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -253,23 +254,23 @@ func TestRestore(t *testing.T) {
 	source.installAttachmentKind(t)
 	const ns = "site"
 	source.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
-	core, own := testCore(t, ns), testCore(t, ns)
+	core, own := controllertest.Core(t, ns), controllertest.Core(t, ns)
 	core.Spec.N2.ServiceType = corev1.ServiceTypeNodePort
 	own.Name = "own"
-	ownControlPlane(own)
+	controllertest.OwnControlPlane(own)
 	own.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Authority: api.TLSAuthorityOperator}
 	own.Spec.SessionStore = &api.SessionStoreSpec{}
 	// The elder Slice is not the first by name: who is allocated to anew, has the other's endpoint.
-	b, a := testSlice(t, ns, "b", "112233", "10.46.0.0/16"), testSlice(t, ns, "a", "010203", "10.45.0.0/16")
-	subscriber := parse[api.Subscriber](t, ns, `
+	b, a := controllertest.Slice(t, ns, "b", "112233", "10.46.0.0/16"), controllertest.Slice(t, ns, "a", "010203", "10.45.0.0/16")
+	subscriber := controllertest.Parse[api.Subscriber](t, ns, `
 metadata: {name: ue}
 spec:
   supi: imsi-208930000000001
   authentication: {secretRef: {name: keys}}
   slices: [{name: a, dnns: [internet]}]
 `)
-	keys := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keys"}, StringData: map[string]string{"k": testKey, "opc": testKey}}
-	source.create(t, core, own, testUPF(t, ns), b)
+	keys := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keys"}, StringData: map[string]string{"k": controllertest.Key, "opc": controllertest.Key}}
+	source.create(t, core, own, controllertest.UPF(t, ns), b)
 	eventually(t, "the endpoint of the elder Slice", func() error {
 		upf := &api.UPFInstance{}
 		source.get(t, upf, ns, "upf")

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -34,12 +35,6 @@ type fleet struct {
 	client     client.Client
 	reconciler *UPFReconciler
 	calls      map[string]int
-}
-
-// ownAddresses gives the n-th UPFInstance of a fleet N3 and N6 addresses that no other has.
-func ownAddresses(upf *api.UPFInstance, n int) {
-	upf.Spec.N3 = api.N3Spec{Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "n3"}, Subnet: "172.30.0.0/16", Endpoints: api.CIDR(fmt.Sprintf("172.30.%d.%d/28", n/16, n%16*16)), MTU: 1500}
-	upf.Spec.N6 = api.N6Spec{Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "n6"}, Address: api.InterfaceAddress(fmt.Sprintf("172.31.%d.%d/16", 128+n/250, 2+n%250)), Gateway: "172.31.0.1", MTU: 1500}
 }
 
 func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *fleet {
@@ -76,7 +71,7 @@ func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *
 	}
 	for i := range instances {
 		upf := &api.UPFInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("upf%04d", i), UID: types.UID(fmt.Sprint("uid-", i))}}
-		ownAddresses(upf, i)
+		controllertest.OwnAddresses(upf, i)
 		spec(upf)
 		objects = append(objects, upf)
 	}
@@ -115,7 +110,7 @@ func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *
 	f.reconciler = &UPFReconciler{
 		Client: counted, Live: live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
 		Recorder: &record.FakeRecorder{}, Now: time.Now, applier: newApplier(counted, live),
-		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: topologyOfPod,
+		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: controllertest.TopologyOfPod,
 	}
 	return f
 }
@@ -232,11 +227,6 @@ func TestPerSocketFillsEverySocket(t *testing.T) {
 	}
 }
 
-// callsPerInstance bounds what one UPFInstance of one unit costs the API server from its creation until it
-// is Ready: finalizer, two NetworkAttachmentDefinitions, N4 Service, budget, configuration, a look past the cache
-// before the finalizer, each of these three and the pod, pod, gate, and the status on the way.
-const callsPerInstance = 16
-
 // TestIntegrationFleetCallsAreBounded settles a fleet and then looks at it once more: the second look is free. The
 // API server of this test does not scale; testFleet asks a real one, for a thousand where it is told to.
 func TestIntegrationFleetCallsAreBounded(t *testing.T) {
@@ -254,7 +244,7 @@ func TestIntegrationFleetCallsAreBounded(t *testing.T) {
 			passes := f.settle()
 			t.Logf("%d UPFInstances on 32 nodes, %s: %d calls (%.1f each), %d passes, %s\n%s", instances, name,
 				f.total(), float64(f.total())/float64(instances), passes, time.Since(begin).Round(time.Millisecond), f.table())
-			if most := callsPerInstance * instances; f.total() > most {
+			if most := controllertest.CallsPerInstance * instances; f.total() > most {
 				t.Errorf("%d calls, at most %d are allowed", f.total(), most)
 			}
 			if f.calls["create v1.Pod"] != instances || f.calls["delete v1.Pod"] > 0 {

@@ -12,16 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
 // A selector that means nothing takes nothing from a Slice whose SMF runs, one that means another UPFInstance moves
 // it there when that can serve it, and the N3 endpoint that it leaves is free when the sessions are released.
 func (e *environment) testSelectorMistake(t *testing.T) {
 	ns := e.namespace(t)
-	upf, north := testUPF(t, ns), testUPF(t, ns)
+	upf, north := controllertest.UPF(t, ns), controllertest.UPF(t, ns)
 	north.Name, north.Spec.N3.Endpoints, north.Spec.N6.Address = "north", "172.30.3.64/28", "172.30.6.9/24"
-	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
-	e.create(t, testCore(t, ns), upf, slice)
+	slice := controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16")
+	e.create(t, controllertest.Core(t, ns), upf, slice)
 	eventually(t, "the unit", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})
 	})
@@ -56,7 +57,7 @@ func (e *environment) testSelectorMistake(t *testing.T) {
 	selects(api.UPFSelector{MatchLabels: map[string]string{"site": "nowhere"}})
 	e.wantCondition(t, slice, api.ConditionUPFReady, metav1.ConditionFalse, api.ReasonHeld,
 		"site=nowhere. The SMF runs on with UPFInstance upf and N3 endpoint 172.30.3.16, which stay its own: correct spec.upfSelector")
-	second := testSlice(t, ns, "second", "112233", "10.46.0.0/16")
+	second := controllertest.Slice(t, ns, "second", "112233", "10.46.0.0/16")
 	e.create(t, second)
 	eventually(t, "the next Slice has another endpoint", func() error {
 		if got := endpoints(upf); !slices.Equal(got, []string{"internet 172.30.3.16", "second 172.30.3.17"}) {
@@ -121,7 +122,7 @@ func (e *environment) testSelectorMistake(t *testing.T) {
 		t.Errorf("status %+v", slice.Status)
 	}
 	// A mistake in a Slice that has no SMF yet holds nothing.
-	third := testSlice(t, ns, "third", "112233", "10.47.0.0/16")
+	third := controllertest.Slice(t, ns, "third", "112233", "10.47.0.0/16")
 	e.create(t, third)
 	eventually(t, "an endpoint", func() error {
 		if got := endpoints(upf); len(got) != 2 {

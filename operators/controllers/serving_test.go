@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/fencing"
@@ -130,7 +131,7 @@ func TestIntegrationAReplicaThatDoesNotActLeadsN4(t *testing.T) {
 	}
 	managertest.Run(t, mgr)
 
-	upf := testUPF(t, ns)
+	upf := controllertest.UPF(t, ns)
 	upf.Spec.Redundancy = &api.RedundancySpec{Standbys: 1}
 	e.create(t, upf)
 	owner := *metav1.NewControllerRef(upf, api.GroupVersion.WithKind("UPFInstance"))

@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,15 +12,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -32,12 +30,12 @@ func TestASliceGoesToTheCoresOwnSMF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	core := testCore(t, "ns")
+	core := controllertest.Core(t, "ns")
 	core.UID, core.Spec.ControlPlane = "core", api.ControlPlaneCore5G
-	slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, "ns", "internet", "010203", "10.45.0.0/16")
 	slice.UID, slice.Finalizers = "slice", []string{api.Finalizer}
 	slice.Status.UPF = &api.SliceUPFStatus{Name: "upf", N4Address: "10.96.0.9"}
-	upf := testUPF(t, "ns")
+	upf := controllertest.UPF(t, "ns")
 	upf.Status = api.UPFInstanceStatus{
 		Units: 1, UnitStatuses: []api.UnitStatus{{Name: "upf-0", N4Address: "10.96.0.9"}},
 		Conditions: []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: upf.Generation}},
@@ -100,29 +98,15 @@ func TestASliceGoesToTheCoresOwnSMF(t *testing.T) {
 	}
 }
 
-// strictAboutIntents is as an API server: it says whose fields are whose, and takes an object that says so for no intent.
-func strictAboutIntents(scheme *runtime.Scheme) client.WithWatch {
-	return interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
-			if len(o.GetManagedFields()) > 0 {
-				return fmt.Errorf("%s: metadata.managedFields must be nil", o.GetName())
-			}
-			err := c.Patch(ctx, o, p, options...)
-			o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: specs.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}})
-			return err
-		},
-	})
-}
-
 // The core's SMF has a Service for each shard, and what is not wanted any more goes.
 func TestTheCoresOwnSMF(t *testing.T) {
 	scheme, err := Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	core := testCore(t, "ns")
+	core := controllertest.Core(t, "ns")
 	core.UID, core.Spec.ControlPlane, core.Spec.SessionManagement = "core", api.ControlPlaneCore5G, &api.SessionManagementSpec{Shards: ptr.To[int32](3)}
-	c := strictAboutIntents(scheme)
+	c := controllertest.StrictAboutIntents(scheme)
 	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
 	apply := func() *coreScope {
 		t.Helper()
@@ -174,14 +158,14 @@ func TestTheCoresOwnSMF(t *testing.T) {
 
 // Routes of data networks are made of what the Slice says of units, whoever's its SMF is.
 func TestUnitsOfASliceOfTheCoresOwnSMF(t *testing.T) {
-	core := testCore(t, "ns")
+	core := controllertest.Core(t, "ns")
 	core.Spec.ControlPlane = api.ControlPlaneCore5G
-	upf := testUPF(t, "ns")
+	upf := controllertest.UPF(t, "ns")
 	upf.Spec.Units, upf.Spec.MaxUnits, upf.Spec.N6.UnitAddresses = ptr.To[int32](3), ptr.To[int32](4), ptr.To[api.CIDR]("172.30.6.16/29")
 	upf.Status.UnitStatuses = []api.UnitStatus{
 		{Name: "upf-0", N4Address: "10.96.0.9"}, {Name: "upf-1", N4Address: "10.96.0.10"}, {Name: "upf-2"},
 	}
-	slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, "ns", "internet", "010203", "10.45.0.0/16")
 	slice.Status.UPF = &api.SliceUPFStatus{Name: "upf"}
 	s := &sliceScope{core: core, upf: upf, slice: slice, conditions: conditionsOver(&slice.Status.Conditions, 1)}
 	s.findUnits()
@@ -206,7 +190,7 @@ func TestAFurtherUPFIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	core := testCore(t, "ns")
+	core := controllertest.Core(t, "ns")
 	core.Spec.ControlPlane = api.ControlPlaneCore5G
 	for name, c := range map[string]struct {
 		edge   metav1.ConditionStatus
@@ -230,12 +214,12 @@ func TestAFurtherUPFIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objects := fake.NewClientBuilder().WithScheme(scheme)
 			if c.edge != "" {
-				edge := testUPF(t, "ns")
+				edge := controllertest.UPF(t, "ns")
 				edge.Name = "edge"
 				edge.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: c.edge, Message: "no association"}}
 				objects.WithObjects(edge)
 			}
-			slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
+			slice := controllertest.Slice(t, "ns", "internet", "010203", "10.45.0.0/16")
 			slice.Spec.DataNetworks[0].UPFs = []api.DataNetworkUPF{{Name: "edge", UEPools: []api.CIDR{"10.46.0.0/16"}, TACs: []api.TAC{"000002"}, Fallback: api.UPFFallbackNone}}
 			if c.change != nil {
 				c.change(slice)

@@ -25,11 +25,12 @@ import (
 
 	"core5g.dev/core5g/images/nf/loopback"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
 func createWithStore(e *environment, t *testing.T, ns string, store *api.SessionStoreSpec) error {
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Name = "with-store"
 	core.Spec.SessionStore = store
 	return e.client.Create(t.Context(), core)
@@ -49,7 +50,7 @@ func (e *environment) changeCore(t *testing.T, core *api.Core5G, do func()) {
 // A store grows to three with what it has, is changed one member after the other, and does without one of them.
 func (e *environment) testStoreOfThree(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Spec.SessionStore = &api.SessionStoreSpec{}
 	e.create(t, core)
 	deployment := func(n int) *appsv1.Deployment {
@@ -215,7 +216,7 @@ func (e *environment) testStoreOfThree(t *testing.T) {
 
 func (e *environment) testSessionStore(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	e.create(t, core)
 	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionTrue, "", "")
 	for _, c := range core.Status.Conditions {
@@ -332,7 +333,7 @@ func siteStore(t *testing.T) (address string, cli func(args ...string)) {
 func (e *environment) testExternalSessionStore(t *testing.T) {
 	address, cli := siteStore(t)
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Spec.SessionStore = &api.SessionStoreSpec{Type: api.SessionStoreExternal, SecretRef: &api.SecretReference{Name: "site"}}
 	e.create(t, core)
 	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonNotFound, `create it with keys "addresses"`)

@@ -10,24 +10,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
-	"core5g.dev/core5g/operators/specs"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 )
-
-func terminatorPod(namespace, core, name string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name), Labels: specs.Labels(core, specs.ComponentN2)},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "n2", Image: "core5g/access-management:dev"}}},
-		Status: corev1.PodStatus{PodIP: "10.244.0.9", Conditions: []corev1.PodCondition{
-			{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
-		}},
-	}
-}
 
 func TestSilentTerminators(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -48,12 +36,12 @@ func TestSilentTerminators(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pods := []client.Object{terminatorPod("ns", "core5g", "a"), terminatorPod("ns", "core5g", "b"), terminatorPod("ns", "core5g", "c")}
+			pods := []client.Object{controllertest.TerminatorPod("ns", "core5g", "a"), controllertest.TerminatorPod("ns", "core5g", "b"), controllertest.TerminatorPod("ns", "core5g", "c")}
 			// Those of other cores are no evidence, and neither are pods that are on their way out, or have no address yet.
-			alone := terminatorPod("ns", "another", "alone")
-			young := terminatorPod("ns", "core5g", "young")
+			alone := controllertest.TerminatorPod("ns", "another", "alone")
+			young := controllertest.TerminatorPod("ns", "core5g", "young")
 			young.Status.PodIP = ""
-			worker := terminatorPod("ns", "core5g", "worker")
+			worker := controllertest.TerminatorPod("ns", "core5g", "worker")
 			worker.Labels[api.LabelComponent] = "amf"
 			live := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Pod{}).WithObjects(append(pods, alone, young, worker)...).Build()
 			now := time.Unix(1_000_000, 0)
@@ -97,7 +85,7 @@ func TestSilentTerminators(t *testing.T) {
 
 func (e *environment) testSilentTerminator(t *testing.T) {
 	ns := e.namespace(t)
-	pods := []*corev1.Pod{terminatorPod(ns, "core5g", "n2-a"), terminatorPod(ns, "core5g", "n2-b")}
+	pods := []*corev1.Pod{controllertest.TerminatorPod(ns, "core5g", "n2-a"), controllertest.TerminatorPod(ns, "core5g", "n2-b")}
 	for _, pod := range pods {
 		status := pod.Status
 		e.create(t, pod)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -28,11 +29,11 @@ func TestEndOfASliceBeginsWhenItIsDone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
+	slice := controllertest.Slice(t, "ns", "internet", "010203", "10.45.0.0/16")
 	deleted := time.Now().Add(-time.Hour)
 	slice.UID, slice.Finalizers, slice.DeletionTimestamp = "slice", []string{api.Finalizer}, &metav1.Time{Time: deleted}
 	slice.Status.UPF = &api.SliceUPFStatus{Name: "upf", N4Address: "10.96.0.9"}
-	upf := testUPF(t, "ns")
+	upf := controllertest.UPF(t, "ns")
 	upf.Status.Units = 1
 	owner := []metav1.OwnerReference{*metav1.NewControllerRef(slice, api.GroupVersion.WithKind("Slice"))}
 	name := specs.SMFObjectName("core5g", "internet")

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -26,7 +27,7 @@ func TestChangesWakeTheSlicesThatTheyConcern(t *testing.T) {
 	const many = 40
 	var objects []client.Object
 	for i := range many {
-		s := testSlice(t, "ns", fmt.Sprintf("s%02d", i), fmt.Sprintf("0102%02d", i), fmt.Sprintf("10.%d.0.0/16", 100+i))
+		s := controllertest.Slice(t, "ns", fmt.Sprintf("s%02d", i), fmt.Sprintf("0102%02d", i), fmt.Sprintf("10.%d.0.0/16", 100+i))
 		s.CreationTimestamp = metav1.NewTime(time.Unix(int64(1000+i), 0))
 		s.Spec.UPFSelector = &api.UPFSelector{Name: fmt.Sprintf("upf%d", i%4)}
 		s.Status.Conditions = []metav1.Condition{{Type: api.ConditionPoolsValid, Status: metav1.ConditionTrue}, {Type: api.ConditionAdvertised, Status: metav1.ConditionTrue}}
@@ -50,12 +51,12 @@ func TestChangesWakeTheSlicesThatTheyConcern(t *testing.T) {
 		return out
 	}
 	upf := func(name string, labels map[string]string) *api.UPFInstance {
-		u := testUPF(t, "ns")
+		u := controllertest.UPF(t, "ns")
 		u.Name, u.Labels = name, labels
 		return u
 	}
 	changed := func(name, sd, pool string, created int64) *api.Slice {
-		s := testSlice(t, "ns", name, sd, pool)
+		s := controllertest.Slice(t, "ns", name, sd, pool)
 		s.CreationTimestamp = metav1.NewTime(time.Unix(created, 0))
 		return s
 	}
@@ -81,7 +82,7 @@ func TestChangesWakeTheSlicesThatTheyConcern(t *testing.T) {
 }
 
 func TestWhatOfAUPFInstanceWakesItsSlices(t *testing.T) {
-	base := testUPF(t, "ns")
+	base := controllertest.UPF(t, "ns")
 	base.Status.UnitStatuses = []api.UnitStatus{{Name: "upf-0", N4Address: "10.96.0.1"}}
 	base.Status.Endpoints = []api.EndpointAllocation{{Slice: "a", Address: "172.30.3.16"}}
 	base.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionTrue}, {Type: api.ConditionLinksUp, Status: metav1.ConditionTrue}}

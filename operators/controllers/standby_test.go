@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/fencing"
 )
@@ -453,8 +454,8 @@ func TestALockedUnitHasNoStandby(t *testing.T) {
 // testStandby has what only a real API server has: UIDs, server-side apply of roles, conflicts of Leases.
 func (e *environment) testStandby(t *testing.T) {
 	ns := e.namespace(t)
-	e.create(t, testCore(t, ns))
-	upf := testUPF(t, ns)
+	e.create(t, controllertest.Core(t, ns))
+	upf := controllertest.UPF(t, ns)
 	upf.Spec.Redundancy = &api.RedundancySpec{Standbys: 1}
 	e.create(t, upf)
 	pods := map[string]*corev1.Pod{}

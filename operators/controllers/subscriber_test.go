@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
 // judged is a Subscriber with what is around it on a fake API server that counts what is asked of it: reads are
@@ -28,8 +29,6 @@ type judged struct {
 	reads, writes int
 }
 
-const testKey = "8baf473f2f8fd09487cccbd7097c6862"
-
 func judgedObjects() (*api.Core5G, *api.Slice, *corev1.Secret, *api.Subscriber) {
 	named := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "ns", Name: name, Generation: 1}
@@ -40,7 +39,7 @@ func judgedObjects() (*api.Core5G, *api.Slice, *corev1.Secret, *api.Subscriber) 
 		Spec:       api.SliceSpec{DataNetworks: []api.DataNetwork{{DNN: "internet"}}},
 		Status:     api.SliceStatus{Conditions: []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionTrue}}},
 	}
-	secret := &corev1.Secret{ObjectMeta: named("keys"), Data: map[string][]byte{"k": []byte(testKey), "opc": []byte(testKey)}}
+	secret := &corev1.Secret{ObjectMeta: named("keys"), Data: map[string][]byte{"k": []byte(controllertest.Key), "opc": []byte(controllertest.Key)}}
 	subscriber := &api.Subscriber{ObjectMeta: named("ue"), Spec: api.SubscriberSpec{
 		SUPI: "imsi-208930000000001", Authentication: api.Authentication{SecretRef: api.SecretReference{Name: "keys"}},
 		Slices: []api.SubscribedSlice{{Name: "internet"}},
@@ -223,7 +222,7 @@ func TestASubscriberIsReadyWhenItCanBeServed(t *testing.T) {
 		},
 		"opc and op": {
 			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
-				k.Data["op"] = []byte(testKey)
+				k.Data["op"] = []byte(controllertest.Key)
 				return []client.Object{c, s, k, u}
 			},
 			kind: api.ConditionAuthenticationReady, reason: api.ReasonMalformed, words: `both keys "opc" and "op"`,
@@ -279,7 +278,7 @@ func TestASecretIsReadOncePerVersion(t *testing.T) {
 	expect("a key that is too short", 1, 1, metav1.ConditionFalse)
 	expect("that again", 0, 0, metav1.ConditionFalse)
 
-	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}, Data: map[string][]byte{"k": []byte(testKey), "op": []byte(testKey)}}
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}, Data: map[string][]byte{"k": []byte(controllertest.Key), "op": []byte(controllertest.Key)}}
 	if err := j.client.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}

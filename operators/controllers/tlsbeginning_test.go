@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -21,7 +22,7 @@ import (
 // may have installed the definitions of cert-manager.
 func (e *environment) testTLSBegins(t *testing.T) {
 	ns := e.namespace(t)
-	core := testCore(t, ns)
+	core := controllertest.Core(t, ns)
 	core.Spec.TLS = api.TLSSpec{Authority: api.TLSAuthorityOperator}
 	e.create(t, core)
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "the first ends at")
@@ -94,7 +95,7 @@ func TestWhatIsWrittenDownOfTLS(t *testing.T) {
 		"it is written down": {func(c *api.Core5G) { c.Annotations = map[string]string{specs.AnnotationTLSBegan: "{}"} }, true, "{}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			core := testCore(t, "core5g")
+			core := controllertest.Core(t, "core5g")
 			core.Spec.TLS = api.TLSSpec{}
 			c.change(core)
 			mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{api.GroupVersion})

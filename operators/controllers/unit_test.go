@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -44,7 +45,7 @@ func newUnitRig(t *testing.T) *unitRig {
 	}
 	rig := &unitRig{t: t, clock: time.Unix(1_000_000, 0)}
 	rig.live = fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).
-		WithStatusSubresource(&api.UPFInstance{}, &corev1.Pod{}, &api.Slice{}).WithObjects(testUPF(t, "ns")).Build()
+		WithStatusSubresource(&api.UPFInstance{}, &corev1.Pod{}, &api.Slice{}).WithObjects(controllertest.UPF(t, "ns")).Build()
 	cached := interceptor.NewClient(rig.live.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if upf, ok := o.(*api.UPFInstance); ok && rig.stale != nil {
@@ -64,7 +65,7 @@ func newUnitRig(t *testing.T) *unitRig {
 	rig.reconciler = &UPFReconciler{
 		Client: cached, Live: rig.live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
 		Recorder: record.NewFakeRecorder(1000), Now: func() time.Time { return rig.clock }, applier: newApplier(cached, rig.live),
-		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: topologyOfPod,
+		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: controllertest.TopologyOfPod,
 	}
 	rig.reconciler.certifier = newCertifier(cached, rig.reconciler.applier, rig.reconciler.Recorder, rig.reconciler.Now)
 	return rig

@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
 // testVersionOfFields writes objects by the version that is served beside the stored one: their fields become ones of the stored version, and stay whose they are.
 func (e *environment) testVersionOfFields(t *testing.T) {
 	ns := e.namespace(t)
-	subscriber := parse[api.Subscriber](t, ns, `
+	subscriber := controllertest.Parse[api.Subscriber](t, ns, `
 metadata: {name: phone}
 spec:
   supi: imsi-208930000000001
@@ -27,7 +28,7 @@ spec:
   authentication: {secretRef: {name: keys}}
   slices: [{name: internet}]
 `)
-	for _, o := range []client.Object{testCore(t, ns), testSlice(t, ns, "internet", "010203", "10.45.0.0/16"), testUPF(t, ns), subscriber} {
+	for _, o := range []client.Object{controllertest.Core(t, ns), controllertest.Slice(t, ns, "internet", "010203", "10.45.0.0/16"), controllertest.UPF(t, ns), subscriber} {
 		gvk, err := e.client.GroupVersionKindFor(o)
 		if err != nil {
 			t.Fatal(err)
