@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -175,7 +176,7 @@ func TestTheAMFIsReadyWithAllItsParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c5g := core.DeepCopy()
 			r := &CoreReconciler{Client: fake.NewClientBuilder().WithScheme(scheme).Build()}
-			s := &coreScope{core: c5g, conditions: conditionsOver(&c5g.Status.Conditions, 1)}
+			s := &coreScope{core: c5g, conditions: conditions.Of(&c5g.Status.Conditions, 1)}
 			s.functions = []specs.FunctionObjects{specs.N2Terminators(c5g, r.Platform), specs.AMFWorkers(c5g, r.Platform)}
 			for i, n := range []int32{c.terminators, c.workers} {
 				s.functions[i].Deployment.Status = appsv1.DeploymentStatus{ReadyReplicas: n, UpdatedReplicas: n, AvailableReplicas: n}

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/placement"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -50,19 +52,19 @@ func (r *UPFReconciler) askTopology(ctx context.Context, s *upfScope, u *unitSco
 	if !aligns(s.upf) {
 		u.status.Topology = nil
 	}
-	if !podReady(u.pod) {
+	if !workloads.PodReady(u.pod) {
 		return
 	}
 	pod := u.pod.DeepCopy()
-	answer := ask(ctx, r.asking, s.upf, "topology of "+pod.Name, reporter(pod)+" "+pod.Status.PodIP, every[*topology.Topology](linkPoll), func(ctx context.Context) (*topology.Topology, error) {
+	answer := asking.Ask(ctx, r.asking, s.upf, "topology of "+pod.Name, reporter(pod)+" "+pod.Status.PodIP, asking.Every[*topology.Topology](linkPoll), func(ctx context.Context) (*topology.Topology, error) {
 		return r.Topology(ctx, pod)
 	})
-	s.again(answer.next)
-	if !answer.known {
+	s.again(answer.Next)
+	if !answer.Known {
 		u.asked, u.silent = true, "it has not answered yet"
 		return
 	}
-	t, err := answer.value, answer.err
+	t, err := answer.Value, answer.Err
 	if err != nil {
 		u.silent = err.Error()
 		if aligns(s.upf) && u.status.Topology == nil {
@@ -145,17 +147,17 @@ func (s *upfScope) observeAligned() {
 	}
 	switch {
 	case len(elsewhere) > 0:
-		s.conditions.no(api.ConditionNUMAAligned, api.ReasonMisaligned, strings.Join(elsewhere, "; "))
+		s.conditions.No(api.ConditionNUMAAligned, api.ReasonMisaligned, strings.Join(elsewhere, "; "))
 	case len(unplaced) > 0:
-		s.conditions.no(api.ConditionNUMAAligned, api.ReasonNoNUMAFit, strings.Join(unplaced, ", ")+" had no place in one cell and was left to the scheduler: enforcement is Preferred")
+		s.conditions.No(api.ConditionNUMAAligned, api.ReasonNoNUMAFit, strings.Join(unplaced, ", ")+" had no place in one cell and was left to the scheduler: enforcement is Preferred")
 	case len(silent) > 0:
-		s.conditions.unknown(api.ConditionNUMAAligned, api.ReasonNotReported, strings.Join(silent, "; "))
+		s.conditions.Unknown(api.ConditionNUMAAligned, api.ReasonNotReported, strings.Join(silent, "; "))
 	case len(unknown) > 0:
-		s.conditions.unknown(api.ConditionNUMAAligned, "TopologyUnknown", strings.Join(unknown, "; "))
+		s.conditions.Unknown(api.ConditionNUMAAligned, "TopologyUnknown", strings.Join(unknown, "; "))
 	case len(aligned) > 0:
-		s.conditions.yes(api.ConditionNUMAAligned, api.ReasonReady, strings.Join(aligned, "; "))
+		s.conditions.Yes(api.ConditionNUMAAligned, api.ReasonReady, strings.Join(aligned, "; "))
 	default:
-		s.conditions.unknown(api.ConditionNUMAAligned, api.ReasonNotReported, "no unit runs")
+		s.conditions.Unknown(api.ConditionNUMAAligned, api.ReasonNotReported, "no unit runs")
 	}
 }
 
@@ -186,7 +188,7 @@ func (r *UPFReconciler) vfioAsRoot(ctx context.Context, upf *api.UPFInstance, pl
 // ScrapeTopology asks a unit where it is.
 func ScrapeTopology(ctx context.Context, pod *corev1.Pod) (*topology.Topology, error) {
 	t := &topology.Topology{}
-	err := scrape(ctx, pod, "/topology", func(r io.Reader) error {
+	err := asking.Scrape(ctx, pod, "/topology", func(r io.Reader) error {
 		if err := json.NewDecoder(r).Decode(t); err != nil {
 			return err
 		}

@@ -500,10 +500,10 @@ func (r *CoreReconciler) keepCertificates(ctx context.Context, s *coreScope) err
 	if state.problem != "" {
 		s.halted = true
 		s.requeue = max(time.Second, state.next.Sub(r.certifier.now()))
-		s.conditions.no(api.ConditionCertificatesReady, state.reason, state.problem)
+		s.conditions.No(api.ConditionCertificatesReady, state.reason, state.problem)
 		return nil
 	}
-	s.conditions.yes(api.ConditionCertificatesReady, api.ReasonReady, fmt.Sprintf("every function has a certificate; the first ends at %s", state.end.UTC().Format(time.RFC3339)))
+	s.conditions.Yes(api.ConditionCertificatesReady, api.ReasonReady, fmt.Sprintf("every function has a certificate; the first ends at %s", state.end.UTC().Format(time.RFC3339)))
 	return nil
 }
 

@@ -31,6 +31,9 @@ import (
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/conditions"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -59,7 +62,7 @@ type CoreReconciler struct {
 // coreScope is what one pass over one Core5G knows.
 type coreScope struct {
 	core       *api.Core5G
-	conditions conditions
+	conditions conditions.List
 	database   specs.Database
 	slices     []api.Slice
 	// kept is what Services of the core are to have again.
@@ -116,7 +119,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		return ctrl.Result{}, err
 	}
 	base := core.DeepCopy()
-	s := &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, core.Generation)}
+	s := &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, core.Generation)}
 	for _, phase := range []func(context.Context, *coreScope) error{
 		r.findSlices,
 		r.findAllocations,
@@ -148,7 +151,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		}
 	}
 	core.Status.ObservedGeneration = core.Generation
-	if patchErr := patchStatus(ctx, r.Client, base, core, base.Status, core.Status); err == nil {
+	if patchErr := conditions.PatchStatus(ctx, r.Client, base, core, base.Status, core.Status); err == nil {
 		err = patchErr
 	}
 	return ctrl.Result{RequeueAfter: s.requeue}, err
@@ -221,18 +224,18 @@ func (r *CoreReconciler) judgeConfiguration(_ context.Context, s *coreScope) err
 	}
 	if s.core.OwnControlPlane() {
 		if err := accessmanagement.Problem(s.core); err != nil {
-			s.conditions.no(api.ConditionConfigurationValid, api.ReasonMalformed,
+			s.conditions.No(api.ConditionConfigurationValid, api.ReasonMalformed,
 				fmt.Sprintf("the AMF cannot use the Core5G as it is, and serves as before, or not at all where it is new: %v", err))
 			return nil
 		}
 	}
-	s.conditions.yes(api.ConditionConfigurationValid, api.ReasonReady, "the configuration is complete")
+	s.conditions.Yes(api.ConditionConfigurationValid, api.ReasonReady, "the configuration is complete")
 	return nil
 }
 
 func (s *coreScope) halt(reason, message string) {
 	s.halted = true
-	s.conditions.no(api.ConditionConfigurationValid, reason, message)
+	s.conditions.No(api.ConditionConfigurationValid, reason, message)
 }
 
 // taken turns a name that somebody else has into a condition; other errors stay errors.
@@ -332,15 +335,15 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 		return nil
 	}
 	if s.database.External {
-		s.conditions.yes(api.ConditionDatabaseReady, "External", "the database is a site's own; its functions say when they miss it")
+		s.conditions.Yes(api.ConditionDatabaseReady, "External", "the database is a site's own; its functions say when they miss it")
 	}
 	for _, kind := range s.withheld() {
-		s.conditions.no(kind, api.ReasonProgressing, s.leaving)
+		s.conditions.No(kind, api.ReasonProgressing, s.leaving)
 	}
 	var statuses []api.FunctionStatus
 	waiting := map[string][]string{}
 	for _, f := range s.functions {
-		message, err := deploymentProblem(ctx, r.Client, f.Deployment)
+		message, err := workloads.DeploymentProblem(ctx, r.Client, f.Deployment)
 		if err != nil {
 			return err
 		}
@@ -353,12 +356,12 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 		}
 		for _, kind := range toldBy(f.Function) { // one may be of several functions
 			if message != "" {
-				waiting[kind] = append(waiting[kind], shareReady(f.Deployment)+message)
+				waiting[kind] = append(waiting[kind], workloads.ShareReady(f.Deployment)+message)
 			}
 			if len(waiting[kind]) > 0 {
-				s.conditions.no(kind, api.ReasonProgressing, strings.Join(waiting[kind], "; "))
+				s.conditions.No(kind, api.ReasonProgressing, strings.Join(waiting[kind], "; "))
 			} else {
-				s.conditions.yes(kind, api.ReasonReady, f.Deployment.Name+" is ready")
+				s.conditions.Yes(kind, api.ReasonReady, f.Deployment.Name+" is ready")
 			}
 		}
 		statuses = append(statuses, status)
@@ -368,39 +371,6 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 	}
 	s.core.Status.Functions = statuses
 	return nil
-}
-
-// deploymentProblem says why a Deployment is not available, or "". Its pods are told by the labels of its template, which may be more than it selects by.
-func deploymentProblem(ctx context.Context, c client.Client, d *appsv1.Deployment) (string, error) {
-	if available(d) {
-		return "", nil
-	}
-	var pods corev1.PodList
-	if err := c.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Template.Labels)); err != nil {
-		return "", err
-	}
-	onLost := ""
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		lost, err := lossOfPod(ctx, c, pod)
-		if err != nil {
-			return "", err
-		}
-		if lost != nil { // what is made in its place says more
-			onLost = lostPodProblem(pod, lost)
-		} else if p := podProblem(pod); p != "" {
-			return p, nil
-		}
-	}
-	if onLost != "" {
-		return onLost, nil
-	}
-	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return c.Message, nil
-		}
-	}
-	return d.Name + " is starting", nil
 }
 
 // withheld are the conditions of functions that wait until what they take the place of is gone.
@@ -446,13 +416,13 @@ func (r *CoreReconciler) observeN2Network(ctx context.Context, s *coreScope, sel
 		if pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
 			continue
 		}
-		at := slices.IndexFunc(attachedTo(pod), func(a networkStatus) bool { return a.Interface == specs.InterfaceN2 && len(a.IPs) > 0 })
+		at := slices.IndexFunc(workloads.AttachedTo(pod), func(a workloads.NetworkStatus) bool { return a.Interface == specs.InterfaceN2 && len(a.IPs) > 0 })
 		if at < 0 {
-			s.conditions.no(api.ConditionAMFReady, api.ReasonProgressing, fmt.Sprintf("Multus has not reported an address on interface %s of pod %s, by NetworkAttachmentDefinition %s "+
+			s.conditions.No(api.ConditionAMFReady, api.ReasonProgressing, fmt.Sprintf("Multus has not reported an address on interface %s of pod %s, by NetworkAttachmentDefinition %s "+
 				"of spec.n2: look whether Multus and the definition are there, or leave n2.networkAttachmentDefinition out", specs.InterfaceN2, pod.Name, definition))
 			continue
 		}
-		for _, ip := range attachedTo(pod)[at].IPs {
+		for _, ip := range workloads.AttachedTo(pod)[at].IPs {
 			s.core.Status.N2.Addresses = append(s.core.Status.N2.Addresses, net.JoinHostPort(ip, strconv.Itoa(int(s.core.Spec.N2.Port))))
 		}
 	}
@@ -483,8 +453,8 @@ func (r *CoreReconciler) checkRegistrations(ctx context.Context, s *coreScope) e
 	if s.halted || s.core.Fused() {
 		return nil
 	}
-	if !s.conditions.is(api.ConditionNRFReady) {
-		s.conditions.unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF is not ready")
+	if !s.conditions.Is(api.ConditionNRFReady) {
+		s.conditions.Unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF is not ready")
 		return nil
 	}
 	expected, err := r.expectedRegistrations(ctx, s)
@@ -499,14 +469,14 @@ func (r *CoreReconciler) checkRegistrations(ctx context.Context, s *coreScope) e
 	switch {
 	case report.asked:
 		if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionRegistered) == nil {
-			s.conditions.unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF has not answered yet")
+			s.conditions.Unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF has not answered yet")
 		}
 	case report.problem == "":
-		s.conditions.yes(api.ConditionRegistered, api.ReasonReady, "every network function is registered with the NRF")
+		s.conditions.Yes(api.ConditionRegistered, api.ReasonReady, "every network function is registered with the NRF")
 	case report.unknown:
-		s.conditions.unknown(api.ConditionRegistered, api.ReasonFailed, report.problem)
+		s.conditions.Unknown(api.ConditionRegistered, api.ReasonFailed, report.problem)
 	default:
-		s.conditions.no(api.ConditionRegistered, api.ReasonRegistrationMis, report.problem)
+		s.conditions.No(api.ConditionRegistered, api.ReasonRegistrationMis, report.problem)
 	}
 	return nil
 }
@@ -520,7 +490,7 @@ func (r *CoreReconciler) expectedRegistrations(ctx context.Context, s *coreScope
 			return err
 		}
 		for i := range pods.Items {
-			if podReady(&pods.Items[i]) && pods.Items[i].DeletionTimestamp.IsZero() {
+			if workloads.PodReady(&pods.Items[i]) && pods.Items[i].DeletionTimestamp.IsZero() {
 				e.pod = &pods.Items[i]
 			}
 		}
@@ -572,32 +542,18 @@ func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
 	if !s.core.Fused() {
 		kinds = append(kinds, api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionPCFReady, api.ConditionCHFReady, api.ConditionRegistered)
 	}
-	changed := s.conditions.sum(kinds, "every network function of the core is ready")
+	changed := s.conditions.Sum(kinds, "every network function of the core is ready")
 	if changed {
-		announce(r.Recorder, s.core, s.core.Status.Conditions)
+		conditions.Announce(r.Recorder, s.core, s.core.Status.Conditions)
 	}
 	return nil
-}
-
-// announce makes an Event of a change of Ready, with the cause.
-func announce(recorder record.EventRecorder, object client.Object, list []metav1.Condition) {
-	for _, c := range list {
-		if c.Type != api.ConditionReady {
-			continue
-		}
-		kind := corev1.EventTypeNormal
-		if c.Status != metav1.ConditionTrue && c.Reason != api.ReasonProgressing {
-			kind = corev1.EventTypeWarning
-		}
-		recorder.Event(object, kind, c.Reason, c.Message)
-	}
 }
 
 // SetupWithManager watches the Core5G, what it owns, its Slices, and the Secrets that it names.
 func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	r.certifier = newCertifier(mgr.GetClient(), r.applier, r.Recorder, r.Now)
-	r.Registrations.asking = newAsking()
+	r.Registrations.asking = asking.New()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Core5G{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&appsv1.Deployment{}).
@@ -612,7 +568,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.coresOfSecret)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(coreOfPod)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(named(api.LabelInstance)), allocationsMoved(api.LabelInstance)).
-		WatchesRawSource(source.Channel(r.Registrations.asking.answered, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.Registrations.asking.Answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }
 

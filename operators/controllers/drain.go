@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -49,7 +51,7 @@ func drainTimeout(upf *api.UPFInstance) time.Duration {
 // stop moves a unit towards its end.
 func (r *UPFReconciler) stop(ctx context.Context, s *upfScope, u *unitScope, cause string) error {
 	several := specs.Parts(s.upf) > 1
-	if !podReady(u.pod) || (!several && drainTimeout(s.upf) == 0) {
+	if !workloads.PodReady(u.pod) || (!several && drainTimeout(s.upf) == 0) {
 		u.doom(api.UnitTerminating, "the pod is stopping: "+cause)
 		return nil
 	}
@@ -62,14 +64,14 @@ func (r *UPFReconciler) stop(ctx context.Context, s *upfScope, u *unitScope, cau
 		pod := u.pod.DeepCopy()
 		// What was counted before the drain began does not say that nothing came since.
 		about := fmt.Sprint(pod.UID, pod.Status.PodIP, drain.StartedAt.Unix())
-		answer := ask(ctx, r.asking, s.upf, "sessions of "+pod.Name, about, every[int64](drainPoll), func(ctx context.Context) (int64, error) {
+		answer := asking.Ask(ctx, r.asking, s.upf, "sessions of "+pod.Name, about, asking.Every[int64](drainPoll), func(ctx context.Context) (int64, error) {
 			return r.Sessions(ctx, pod)
 		})
 		drain.Sessions = nil
-		if answer.err == nil && answer.known {
-			drain.Sessions = ptr.To(answer.value)
+		if answer.Err == nil && answer.Known {
+			drain.Sessions = ptr.To(answer.Value)
 		}
-		if r.waitsForSessions(s, u, cause, "it", answer.err) {
+		if r.waitsForSessions(s, u, cause, "it", answer.Err) {
 			return nil
 		}
 	}
@@ -140,7 +142,7 @@ func (s *upfScope) mayDisturb(u *unitScope) bool {
 		if other == u || !other.wanted || other.unplaced != "" || other.problem != "" {
 			continue
 		}
-		if other.pod == nil || !other.pod.DeletionTimestamp.IsZero() || !podReady(other.pod) || other.doomed || other.status.Drain != nil {
+		if other.pod == nil || !other.pod.DeletionTimestamp.IsZero() || !workloads.PodReady(other.pod) || other.doomed || other.status.Drain != nil {
 			return false
 		}
 	}
@@ -149,7 +151,7 @@ func (s *upfScope) mayDisturb(u *unitScope) bool {
 
 // ScrapeSessions counts the PFCP sessions of a unit from its metrics.
 func ScrapeSessions(ctx context.Context, pod *corev1.Pod) (sessions int64, err error) {
-	err = scrape(ctx, pod, "/metrics", func(r io.Reader) (err error) {
+	err = asking.Scrape(ctx, pod, "/metrics", func(r io.Reader) (err error) {
 		sessions, err = readSessions(r)
 		return err
 	})

@@ -35,6 +35,7 @@ import (
 	"core5g.dev/core5g/operators/apiservertest"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/managertest"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
 )
@@ -389,7 +390,7 @@ func (e *environment) makeReady(t *testing.T, namespace, name string) {
 		e.get(t, pod, namespace, name)
 	}
 	e.edit(t, pod, func() {
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, annotationNetworkStatus, `[{"interface":"eth0"},{"interface":"n3"},{"interface":"n6"}]`)
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, workloads.AnnotationNetworkStatus, `[{"interface":"eth0"},{"interface":"n3"},{"interface":"n6"}]`)
 	})
 	e.editStatus(t, pod, func() {
 		pod.Status.Phase = corev1.PodRunning

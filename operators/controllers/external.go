@@ -20,6 +20,9 @@ import (
 
 	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/conditions"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -45,10 +48,10 @@ func (r *UPFReconciler) checkExternal(ctx context.Context, s *upfScope) error {
 		return err
 	}
 	if problem := specs.AddressProblem(s.upf, upfs.Items); problem != nil {
-		s.conditions.no(api.ConditionEndpointsAllocated, problem.Reason, problem.Message)
+		s.conditions.No(api.ConditionEndpointsAllocated, problem.Reason, problem.Message)
 		return nil
 	}
-	s.conditions.yes(api.ConditionEndpointsAllocated, api.ReasonReady, "no other UPFInstance has its addresses; it gives N3 endpoints out itself")
+	s.conditions.Yes(api.ConditionEndpointsAllocated, api.ReasonReady, "no other UPFInstance has its addresses; it gives N3 endpoints out itself")
 	return nil
 }
 
@@ -75,15 +78,15 @@ func (r *UPFReconciler) askSMF(ctx context.Context, s *upfScope) error {
 	u := newUnitScope(s.upf, 0)
 	u.status.N4Address = string(s.upf.Spec.External.N4.Address)
 	s.units = append(s.units, u)
-	usable := s.conditions.is(api.ConditionEndpointsAllocated)
+	usable := s.conditions.Is(api.ConditionEndpointsAllocated)
 	problem := specs.ExternalProblem(s.upf, s.core)
 	switch {
 	case s.core == nil:
-		s.conditions.no(api.ConditionAssociated, api.ReasonNotFound, fmt.Sprintf("Core5G %s does not exist: create it, or name another in spec.coreRef", s.upf.Spec.CoreRef.NameOrDefault()))
+		s.conditions.No(api.ConditionAssociated, api.ReasonNotFound, fmt.Sprintf("Core5G %s does not exist: create it, or name another in spec.coreRef", s.upf.Spec.CoreRef.NameOrDefault()))
 	case problem != nil:
-		s.conditions.no(api.ConditionAssociated, problem.Reason, problem.Message)
+		s.conditions.No(api.ConditionAssociated, problem.Reason, problem.Message)
 	case !usable:
-		s.conditions.no(api.ConditionAssociated, api.ReasonAddressOverlap, "the SMF leaves the UPF alone while another has its addresses")
+		s.conditions.No(api.ConditionAssociated, api.ReasonAddressOverlap, "the SMF leaves the UPF alone while another has its addresses")
 	default:
 		told, err := r.toldOf(ctx, s, u)
 		if err != nil {
@@ -98,12 +101,12 @@ func (r *UPFReconciler) askSMF(ctx context.Context, s *upfScope) error {
 	switch {
 	case !u.wanted:
 		u.note(api.UnitStopped, unwanted(s.upf))
-	case s.conditions.is(api.ConditionAssociated):
+	case s.conditions.Is(api.ConditionAssociated):
 		u.status.Drain = nil
 		u.note(api.UnitReady, "")
 	default:
 		u.status.Drain = nil
-		u.note(api.UnitAway, s.conditions.message(api.ConditionAssociated))
+		u.note(api.UnitAway, s.conditions.Message(api.ConditionAssociated))
 	}
 	return nil
 }
@@ -142,7 +145,7 @@ func (r *UPFReconciler) toldOf(ctx context.Context, s *upfScope, u *unitScope) (
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Status.PodIP != "" && p.DeletionTimestamp.IsZero() {
 			asked = append(asked, *p.DeepCopy())
-			about += fmt.Sprint(" ", p.UID, p.Status.PodIP, podReady(p))
+			about += fmt.Sprint(" ", p.UID, p.Status.PodIP, workloads.PodReady(p))
 		}
 	}
 	if len(asked) == 0 {
@@ -154,7 +157,7 @@ func (r *UPFReconciler) toldOf(ctx context.Context, s *upfScope, u *unitScope) (
 	if d := u.status.Drain; !u.wanted && (d == nil || d.ReleasedAt == nil) {
 		counted = []string{node}
 	}
-	answer := ask(ctx, r.asking, s.upf, "associations", about, associatedWith(node), func(ctx context.Context) ([]associations.Report, error) {
+	answer := asking.Ask(ctx, r.asking, s.upf, "associations", about, associatedWith(node), func(ctx context.Context) ([]associations.Report, error) {
 		var reports []associations.Report
 		var failures []error
 		for i := range asked {
@@ -170,9 +173,9 @@ func (r *UPFReconciler) toldOf(ctx context.Context, s *upfScope, u *unitScope) (
 		}
 		return nil, errors.Join(failures...)
 	})
-	s.again(answer.next)
-	out.known, out.err = answer.known, answer.err
-	for _, report := range answer.value {
+	s.again(answer.Next)
+	out.known, out.err = answer.Known, answer.Err
+	for _, report := range answer.Value {
 		if n, told := report.Sessions[node]; told {
 			out.sessions = ptr.To(max(n, ptr.Deref(out.sessions, 0)))
 		}
@@ -225,23 +228,23 @@ func (s *upfScope) observeAssociations(told toldOfUnit) {
 	count := fmt.Sprintf("%d of %d shards of the SMF have an association with the UPF at %s", there, told.shards, at)
 	switch {
 	case !told.known:
-		if c := s.conditions.find(api.ConditionAssociated); c == nil || c.ObservedGeneration != s.upf.Generation {
-			s.conditions.unknown(api.ConditionAssociated, api.ReasonProgressing, "the SMF is asked for its association with the UPF at "+at)
+		if c := s.conditions.Find(api.ConditionAssociated); c == nil || c.ObservedGeneration != s.upf.Generation {
+			s.conditions.Unknown(api.ConditionAssociated, api.ReasonProgressing, "the SMF is asked for its association with the UPF at "+at)
 		}
 	case told.err != nil:
-		s.conditions.unknown(api.ConditionAssociated, api.ReasonNotReported, fmt.Sprintf("no pod of the SMF tells whether it has an association with the UPF at %s: %v", at, told.err))
+		s.conditions.Unknown(api.ConditionAssociated, api.ReasonNotReported, fmt.Sprintf("no pod of the SMF tells whether it has an association with the UPF at %s: %v", at, told.err))
 	case lacking != nil:
-		s.conditions.no(api.ConditionAssociated, api.ReasonFeaturesMissing, lacking.Problem)
+		s.conditions.No(api.ConditionAssociated, api.ReasonFeaturesMissing, lacking.Problem)
 	case there >= told.shards:
-		s.conditions.yes(api.ConditionAssociated, api.ReasonReady, count)
+		s.conditions.Yes(api.ConditionAssociated, api.ReasonReady, count)
 	case first != nil && first.Problem != "" && there == 0:
-		s.conditions.no(api.ConditionAssociated, api.ReasonUnreachable, fmt.Sprintf(
+		s.conditions.No(api.ConditionAssociated, api.ReasonUnreachable, fmt.Sprintf(
 			"no shard of the SMF has an association with the UPF at %s (%s): see that it runs, calls itself %s (Node ID), takes associations from this cluster's addresses (upf-c: pfcp.controlPlaneSubnets), and that UDP gets through both ways",
 			at, first.Problem, node))
 	case first != nil && first.Problem != "":
-		s.conditions.no(api.ConditionAssociated, api.ReasonProgressing, fmt.Sprintf("%s; shard %s: %s", count, failing, first.Problem))
+		s.conditions.No(api.ConditionAssociated, api.ReasonProgressing, fmt.Sprintf("%s; shard %s: %s", count, failing, first.Problem))
 	default:
-		s.conditions.no(api.ConditionAssociated, api.ReasonProgressing, count)
+		s.conditions.No(api.ConditionAssociated, api.ReasonProgressing, count)
 	}
 }
 
@@ -272,17 +275,17 @@ func (r *UPFReconciler) sumExternal(_ context.Context, s *upfScope) error {
 	}
 	switch state := s.upf.Spec.AdministrativeState; {
 	case s.unguarded != "":
-		s.conditions.no(api.ConditionUnitsReady, api.ReasonNameTaken, "what the UPF reports does not get through to the SMF: "+s.unguarded)
+		s.conditions.No(api.ConditionUnitsReady, api.ReasonNameTaken, "what the UPF reports does not get through to the SMF: "+s.unguarded)
 	case state == api.StateLocked || state == api.StateShuttingDown:
-		s.conditions.no(api.ConditionUnitsReady, api.ReasonLocked, fmt.Sprintf("administrativeState is %s, so the SMF puts no PDU session on the UPF: write Unlocked to use it", state))
+		s.conditions.No(api.ConditionUnitsReady, api.ReasonLocked, fmt.Sprintf("administrativeState is %s, so the SMF puts no PDU session on the UPF: write Unlocked to use it", state))
 	case status.ReadyUnits > 0:
-		s.conditions.yes(api.ConditionUnitsReady, api.ReasonReady, "the SMF can use the UPF")
+		s.conditions.Yes(api.ConditionUnitsReady, api.ReasonReady, "the SMF can use the UPF")
 	default:
-		s.conditions.no(api.ConditionUnitsReady, api.ReasonProgressing, s.conditions.message(api.ConditionAssociated))
+		s.conditions.No(api.ConditionUnitsReady, api.ReasonProgressing, s.conditions.Message(api.ConditionAssociated))
 	}
 	kinds := []string{api.ConditionEndpointsAllocated, api.ConditionAssociated, api.ConditionUnitsReady}
-	if s.conditions.sum(kinds, s.conditions.message(api.ConditionAssociated)) {
-		announce(r.Recorder, s.upf, s.upf.Status.Conditions)
+	if s.conditions.Sum(kinds, s.conditions.Message(api.ConditionAssociated)) {
+		conditions.Announce(r.Recorder, s.upf, s.upf.Status.Conditions)
 	}
 	return nil
 }
@@ -290,7 +293,7 @@ func (r *UPFReconciler) sumExternal(_ context.Context, s *upfScope) error {
 // deleteExternal drains the UPF, where spec.drain gives it time. Then the object goes, and with it, in the SMF, the sessions.
 func (r *UPFReconciler) deleteExternal(ctx context.Context, upf *api.UPFInstance) (ctrl.Result, error) {
 	base := upf.DeepCopy()
-	s := &upfScope{upf: upf, conditions: conditionsOver(&upf.Status.Conditions, upf.Generation)}
+	s := &upfScope{upf: upf, conditions: conditions.Of(&upf.Status.Conditions, upf.Generation)}
 	if err := r.findCore(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -304,7 +307,7 @@ func (r *UPFReconciler) deleteExternal(ctx context.Context, upf *api.UPFInstance
 		if u.status.Drain.ReleasedAt == nil {
 			s.units = append(s.units, u)
 			s.observeEnd()
-			return ctrl.Result{RequeueAfter: s.requeue}, patchStatus(ctx, r.Client, base, upf, base.Status, upf.Status)
+			return ctrl.Result{RequeueAfter: s.requeue}, conditions.PatchStatus(ctx, r.Client, base, upf, base.Status, upf.Status)
 		}
 	}
 	controllerutil.RemoveFinalizer(upf, api.Finalizer)
@@ -318,6 +321,6 @@ func ScrapeAssociations(ctx context.Context, pod *corev1.Pod, units []string) (*
 		path += "?" + url.Values{associations.Sessions: units}.Encode()
 	}
 	report := &associations.Report{}
-	err := scrape(ctx, pod, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(report) })
+	err := asking.Scrape(ctx, pod, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(report) })
 	return report, err
 }

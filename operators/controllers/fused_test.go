@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -130,7 +131,7 @@ func TestTheOnePodIsAppliedAgain(t *testing.T) {
 	c := controllertest.StrictAboutIntents(scheme)
 	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
 	for range 2 {
-		if err := r.applyFused(t.Context(), &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, 1)}); err != nil {
+		if err := r.applyFused(t.Context(), &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}); err != nil {
 			t.Fatal(err)
 		}
 	}

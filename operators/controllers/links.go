@@ -54,13 +54,13 @@ func (s *upfScope) observeLinks() {
 	}
 	switch {
 	case len(down) > 0:
-		s.conditions.no(api.ConditionLinksUp, api.ReasonLinkDown, fmt.Sprintf(
+		s.conditions.No(api.ConditionLinksUp, api.ReasonLinkDown, fmt.Sprintf(
 			"no link on %s: packets there are lost, PDU sessions stay; look at the cable and the switch port, or at the bridge on the node: docs/runbooks/Core5GUPFPortDown.md",
 			strings.Join(down, ", ")))
 	case len(silent) > 0:
-		s.conditions.unknown(api.ConditionLinksUp, api.ReasonNotReported, strings.Join(silent, "; "))
+		s.conditions.Unknown(api.ConditionLinksUp, api.ReasonNotReported, strings.Join(silent, "; "))
 	case len(up) > 0:
-		s.conditions.yes(api.ConditionLinksUp, api.ReasonReady, "all interfaces of "+strings.Join(up, ", ")+" have a link")
+		s.conditions.Yes(api.ConditionLinksUp, api.ReasonReady, "all interfaces of "+strings.Join(up, ", ")+" have a link")
 	default: // nobody is there who could know
 		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionLinksUp)
 	}
@@ -93,13 +93,13 @@ func (s *upfScope) observeGateways() {
 	}
 	switch {
 	case len(silent) > 0:
-		s.conditions.no(api.ConditionGatewaysAnswer, api.ReasonGatewaySilent, fmt.Sprintf(
+		s.conditions.No(api.ConditionGatewaysAnswer, api.ReasonGatewaySilent, fmt.Sprintf(
 			"no answer from gateway %s: packets go by the other one while that answers; look at the router and at the way to it: docs/runbooks/Core5GUPFGatewayDown.md",
 			strings.Join(silent, ", ")))
 	case len(unknown) > 0:
-		s.conditions.unknown(api.ConditionGatewaysAnswer, api.ReasonNotReported, "not known yet: gateway "+strings.Join(unknown, ", "))
+		s.conditions.Unknown(api.ConditionGatewaysAnswer, api.ReasonNotReported, "not known yet: gateway "+strings.Join(unknown, ", "))
 	case len(answering) > 0:
-		s.conditions.yes(api.ConditionGatewaysAnswer, api.ReasonReady, "gateway "+strings.Join(answering, ", ")+" answers")
+		s.conditions.Yes(api.ConditionGatewaysAnswer, api.ReasonReady, "gateway "+strings.Join(answering, ", ")+" answers")
 	default: // there are no two, or nobody is there who could know
 		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionGatewaysAnswer)
 	}

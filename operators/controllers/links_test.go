@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/upf/upfc/topology"
 )
 
@@ -29,7 +30,7 @@ func (rig *unitRig) readyUnit() types.UID {
 	}
 	uid := pod.UID
 	pod.Spec.NodeName = "w1"
-	pod.Annotations[annotationNetworkStatus] = `[{"interface":"n3"},{"interface":"n6"}]`
+	pod.Annotations[workloads.AnnotationNetworkStatus] = `[{"interface":"n3"},{"interface":"n6"}]`
 	if err := rig.live.Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}

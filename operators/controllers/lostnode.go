@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -27,46 +28,12 @@ import (
 // The holder itself is never given up for the second reason: where it names a standby, that takes over, and then it is no holder any more; where it
 // names none it needs no grant, and nobody knows. An empty Lease may be claimed by any pod, and is no reason either.
 
-// lostNode is what is known of a node that is not there.
-type lostNode struct {
-	name string
-	// since when, where that is known.
-	since time.Time
-	// outOfService is set where somebody has said so.
-	outOfService bool
-}
-
 // unitLoss is that of the node of a unit's pod.
 type unitLoss struct {
-	*lostNode
+	*workloads.LostNode
 	// outlook is what becomes of the pod; abandoned is set where it is given up now.
 	outlook   string
 	abandoned bool
-}
-
-// advice is what who knows more can do.
-func (l *lostNode) advice() string {
-	return fmt.Sprintf("when the machine is off for sure: kubectl taint nodes %s %s=nodeshutdown:NoExecute", l.name, corev1.TaintNodeOutOfService)
-}
-
-// lossOf a node; nil for one that is there.
-func lossOf(node *corev1.Node) *lostNode {
-	out := &lostNode{name: node.Name}
-	for i := range node.Spec.Taints {
-		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeOutOfService {
-			out.outOfService = true
-		}
-	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			out.since = c.LastTransitionTime.Time
-			return out
-		}
-	}
-	if out.outOfService {
-		return out
-	}
-	return nil
 }
 
 // lostNodeAfter is how long a node is waited for; 0 is without end.
@@ -90,11 +57,11 @@ func (r *UPFReconciler) leaveLostNodes(ctx context.Context, s *upfScope) error {
 			}
 			continue // Kubernetes itself takes the pods of a node that was deleted
 		}
-		lost := lossOf(node)
+		lost := workloads.LossOf(node)
 		if lost == nil {
 			continue
 		}
-		u.lost = &unitLoss{lostNode: lost}
+		u.lost = &unitLoss{LostNode: lost}
 		if err := r.judgeLoss(ctx, s, u); err != nil {
 			return err
 		}
@@ -105,8 +72,8 @@ func (r *UPFReconciler) leaveLostNodes(ctx context.Context, s *upfScope) error {
 // judgeLoss says what becomes of a pod on a lost node.
 func (r *UPFReconciler) judgeLoss(ctx context.Context, s *upfScope, u *unitScope) error {
 	lost, bound := u.lost, lostNodeAfter(s.upf)
-	advice := lost.advice()
-	if lost.outOfService {
+	advice := lost.Advice()
+	if lost.OutOfService {
 		lost.abandoned, lost.outlook = true, "its taint says that it is out of service: the pod is made elsewhere"
 		return nil
 	}
@@ -114,7 +81,7 @@ func (r *UPFReconciler) judgeLoss(ctx context.Context, s *upfScope, u *unitScope
 		lost.outlook = "the pod stays until the node is back (placement.lostNodeAfter is not written); " + advice
 		return nil
 	}
-	if until := lost.since.Add(bound); r.Now().Before(until) {
+	if until := lost.Since.Add(bound); r.Now().Before(until) {
 		s.again(until.Sub(r.Now()))
 		lost.outlook = fmt.Sprintf("the node is waited for until %s", until.UTC().Format(time.RFC3339))
 		return nil
@@ -166,7 +133,7 @@ func (u *unitScope) abandon() bool {
 		return false
 	}
 	u.status.Drain = nil
-	u.doom(api.UnitTerminating, fmt.Sprintf("node %s is lost: %s", u.lost.name, u.lost.outlook))
+	u.doom(api.UnitTerminating, fmt.Sprintf("node %s is lost: %s", u.lost.Name, u.lost.outlook))
 	return true
 }
 
@@ -176,15 +143,15 @@ func (s *upfScope) observeLostNodes() {
 	for _, u := range s.members() {
 		if l := u.lost; l != nil {
 			since := ""
-			if !l.since.IsZero() {
-				since = ", not ready since " + l.since.UTC().Format(time.RFC3339)
+			if !l.Since.IsZero() {
+				since = ", not ready since " + l.Since.UTC().Format(time.RFC3339)
 			}
-			lost = append(lost, fmt.Sprintf("pod %s is on node %s%s: %s", u.pod.Name, l.name, since, l.outlook))
+			lost = append(lost, fmt.Sprintf("pod %s is on node %s%s: %s", u.pod.Name, l.Name, since, l.outlook))
 		}
 	}
 	if len(lost) == 0 {
 		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionNodesReachable)
 		return
 	}
-	s.conditions.no(api.ConditionNodesReachable, api.ReasonNodeLost, strings.Join(lost, "; "))
+	s.conditions.No(api.ConditionNodesReachable, api.ReasonNodeLost, strings.Join(lost, "; "))
 }

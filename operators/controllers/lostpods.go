@@ -2,8 +2,6 @@ package controllers
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -31,10 +30,10 @@ func (r *CoreReconciler) clearLostNodes(ctx context.Context, s *coreScope) error
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if pod.DeletionTimestamp.IsZero() || !ofDeployment(pod) || keepsData(pod) {
+		if pod.DeletionTimestamp.IsZero() || !ofDeployment(pod) || workloads.KeepsData(pod) {
 			continue
 		}
-		lost, err := lossOfPod(ctx, r.Client, pod)
+		lost, err := workloads.LossOfPod(ctx, r.Client, pod)
 		if err != nil {
 			return err
 		}
@@ -51,7 +50,7 @@ func (r *CoreReconciler) clearLostNodes(ctx context.Context, s *coreScope) error
 			return err
 		}
 		if err == nil && r.Recorder != nil {
-			r.Recorder.Eventf(s.core, corev1.EventTypeNormal, "LostPodRemoved", "pod %s was given up with node %s", pod.Name, lost.name)
+			r.Recorder.Eventf(s.core, corev1.EventTypeNormal, "LostPodRemoved", "pod %s was given up with node %s", pod.Name, lost.Name)
 		}
 	}
 	return nil
@@ -67,64 +66,4 @@ func (s *coreScope) again(after time.Duration) {
 func ofDeployment(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "ReplicaSet"
-}
-
-// keepsData says whether a pod has a volume that outlives it.
-func keepsData(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.HostPath != nil })
-}
-
-// lossOfPod is that of its node; nil where that is there, or nobody knows of it.
-func lossOfPod(ctx context.Context, c client.Reader, pod *corev1.Pod) (*lostNode, error) {
-	if pod.Spec.NodeName == "" {
-		return nil, nil
-	}
-	node := &corev1.Node{}
-	if err := c.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return lossOf(node), nil
-}
-
-// lostPodProblem says what becomes of a function's pod whose node is lost.
-func lostPodProblem(pod *corev1.Pod, lost *lostNode) string {
-	said := fmt.Sprintf("pod %s is on node %s", pod.Name, lost.name)
-	if !lost.since.IsZero() {
-		said += ", not ready since " + lost.since.UTC().Format(time.RFC3339)
-	}
-	switch after := staysFor(pod); {
-	case lost.outOfService:
-		return said + ", which is out of service: another one is made elsewhere"
-	case keepsData(pod):
-		return said + ": it has a volume, and is waited for; " + lost.advice()
-	case !pod.DeletionTimestamp.IsZero():
-		return said + ": another one is made elsewhere"
-	case after == nil:
-		return said + ", which it tolerates: it is waited for; " + lost.advice()
-	default:
-		return fmt.Sprintf("%s: another one is made elsewhere after %s", said, *after)
-	}
-}
-
-// staysFor is how long a pod stays on a node of which nothing is heard; nil: for ever.
-func staysFor(pod *corev1.Pod) *time.Duration {
-	taint := &corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}
-	var least *time.Duration
-	tolerated := false
-	for i := range pod.Spec.Tolerations {
-		t := &pod.Spec.Tolerations[i]
-		if !t.ToleratesTaint(taint) {
-			continue
-		}
-		tolerated = true
-		if t.TolerationSeconds != nil {
-			if d := time.Duration(*t.TolerationSeconds) * time.Second; least == nil || d < *least {
-				least = &d
-			}
-		}
-	}
-	if !tolerated {
-		return ptr.To(time.Duration(0))
-	}
-	return least
 }

@@ -16,6 +16,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/controllertest"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -130,7 +131,7 @@ func TestWhatIsSaidOfAPodOnALostNode(t *testing.T) {
 				Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}},
 			}
 			cl := fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod, node).Build()
-			got, err := deploymentProblem(t.Context(), cl, d)
+			got, err := workloads.DeploymentProblem(t.Context(), cl, d)
 			if err != nil || !strings.Contains(got, c.want) {
 				t.Errorf("%q, %v, want %q", got, err, c.want)
 			}
@@ -144,7 +145,7 @@ func TestWhatIsSaidOfAPodOnALostNode(t *testing.T) {
 			if err := cl.Create(t.Context(), fresh); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := deploymentProblem(t.Context(), cl, d); err != nil || !strings.Contains(got, "Insufficient cpu") {
+			if got, err := workloads.DeploymentProblem(t.Context(), cl, d); err != nil || !strings.Contains(got, "Insufficient cpu") {
 				t.Errorf("%q, %v, want what the scheduler says of core-nrf-2", got, err)
 			}
 		})

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/conditions"
+	"core5g.dev/core5g/operators/controllers/workloads"
 )
 
 // What status says of pods that gNBs connect to on a network of N2's own.
@@ -18,7 +20,7 @@ func TestAddressesOnN2(t *testing.T) {
 	pod := func(name, networks string, change ...func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: name, Labels: labels}, Status: corev1.PodStatus{PodIP: "10.244.0.7"}}
 		if networks != "" {
-			p.Annotations = map[string]string{annotationNetworkStatus: networks}
+			p.Annotations = map[string]string{workloads.AnnotationNetworkStatus: networks}
 		}
 		for _, c := range change {
 			c(p)
@@ -55,8 +57,8 @@ func TestAddressesOnN2(t *testing.T) {
 			core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "core5g"}}
 			core.Spec.N2 = api.N2Spec{Port: 38412, NetworkAttachmentDefinition: c.definition}
 			core.Status.N2 = &api.N2Status{Address: "10.96.0.9:38412"}
-			s := &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, 1)}
-			s.conditions.yes(api.ConditionAMFReady, api.ReasonReady, "")
+			s := &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}
+			s.conditions.Yes(api.ConditionAMFReady, api.ReasonReady, "")
 			if err := (&CoreReconciler{Client: objects.Build()}).observeN2Network(t.Context(), s, labels); err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/placement"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -318,7 +319,7 @@ func (s *upfScope) forgetBackoffs(now time.Time) {
 			return true
 		}
 		return slices.ContainsFunc(s.units, func(u *unitScope) bool {
-			if u.pod == nil || !podReady(u.pod) || !u.pod.DeletionTimestamp.IsZero() || u.misaligned() || (aligns(s.upf) && u.status.Topology == nil) {
+			if u.pod == nil || !workloads.PodReady(u.pod) || !u.pod.DeletionTimestamp.IsZero() || u.misaligned() || (aligns(s.upf) && u.status.Topology == nil) {
 				return false
 			}
 			spot, known := specs.PodSpot(u.pod)
@@ -353,22 +354,22 @@ func (s *upfScope) observePlaced() {
 		}
 	}
 	if len(unplaced) > 0 {
-		s.conditions.no(api.ConditionPlaced, api.ReasonNoNUMAFit, fmt.Sprintf("%s (for %s): %s", why, strings.Join(unplaced, ", "), makeRoom))
+		s.conditions.No(api.ConditionPlaced, api.ReasonNoNUMAFit, fmt.Sprintf("%s (for %s): %s", why, strings.Join(unplaced, ", "), makeRoom))
 		return
 	}
 	for _, u := range s.units {
 		switch {
 		case u.status.State == api.UnitStopped:
-			s.conditions.no(api.ConditionPlaced, api.ReasonLocked, u.status.Message)
+			s.conditions.No(api.ConditionPlaced, api.ReasonLocked, u.status.Message)
 			return
 		case u.taken != "":
-			s.conditions.no(api.ConditionPlaced, api.ReasonNameTaken, u.taken)
+			s.conditions.No(api.ConditionPlaced, api.ReasonNameTaken, u.taken)
 			return
 		case u.unreached != "":
-			s.conditions.no(api.ConditionPlaced, api.ReasonProgressing, u.unreached)
+			s.conditions.No(api.ConditionPlaced, api.ReasonProgressing, u.unreached)
 			return
 		case u.status.State == api.UnitRejected:
-			s.conditions.no(api.ConditionPlaced, "Rejected", u.status.Name+": "+u.status.Message)
+			s.conditions.No(api.ConditionPlaced, "Rejected", u.status.Name+": "+u.status.Message)
 			return
 		case u.pod == nil || u.pod.Spec.NodeName == "":
 			message := u.status.Name + " has no node yet"
@@ -379,16 +380,16 @@ func (s *upfScope) observePlaced() {
 					}
 				}
 			}
-			s.conditions.no(api.ConditionPlaced, api.ReasonProgressing, message)
+			s.conditions.No(api.ConditionPlaced, api.ReasonProgressing, message)
 			return
 		}
 	}
 	for _, u := range s.units {
 		if u.cordoned && u.elsewhere == "" {
-			s.conditions.yes(api.ConditionPlaced, "NodeCordoned", fmt.Sprintf("%s stays on cordoned node %s: there is no other place: %s",
+			s.conditions.Yes(api.ConditionPlaced, "NodeCordoned", fmt.Sprintf("%s stays on cordoned node %s: there is no other place: %s",
 				u.status.Name, u.pod.Spec.NodeName, u.shortage))
 			return
 		}
 	}
-	s.conditions.yes(api.ConditionPlaced, api.ReasonReady, "every unit has a node")
+	s.conditions.Yes(api.ConditionPlaced, api.ReasonReady, "every unit has a node")
 }

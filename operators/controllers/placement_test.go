@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -410,7 +411,7 @@ func (e *environment) smfOf(t *testing.T, ns string, slice *api.Slice) *fakeSMF 
 			return err
 		}
 		e.get(t, slice, ns, slice.Name)
-		if !conditionsOver(&slice.Status.Conditions, 0).is(api.ConditionSMFReady) {
+		if !conditions.Of(&slice.Status.Conditions, 0).Is(api.ConditionSMFReady) {
 			return errors.New("it is not ready")
 		}
 		return nil
@@ -723,7 +724,7 @@ func (e *environment) testFleet(t *testing.T) {
 			}
 			left = 0
 			for i := range list.Items {
-				if !conditionsOver(&list.Items[i].Status.Conditions, 0).is(api.ConditionReady) {
+				if !conditions.Of(&list.Items[i].Status.Conditions, 0).Is(api.ConditionReady) {
 					left++
 				}
 			}

@@ -16,6 +16,8 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -59,7 +61,7 @@ type Registrations struct {
 	Now        func() time.Time
 
 	// asking asks NRFs beside the passes.
-	asking *asking
+	asking *asking.Questions
 	mu     sync.Mutex
 	cores  map[types.NamespacedName]*coreRegistrations
 }
@@ -139,12 +141,12 @@ func (r *Registrations) check(ctx context.Context, core *api.Core5G, expected []
 		expected[i].pod = expected[i].pod.DeepCopy()
 	}
 	of := core.DeepCopy()
-	answer := ask(ctx, r.asking, core, "registrations", string(core.UID), registrationReport.period, func(ctx context.Context) (registrationReport, error) {
+	answer := asking.Ask(ctx, r.asking, core, "registrations", string(core.UID), registrationReport.period, func(ctx context.Context) (registrationReport, error) {
 		return r.ask(ctx, of, state, expected, now), nil
 	})
-	report := answer.value
-	report.next, report.asked = answer.next, !answer.known
-	if !answer.first {
+	report := answer.Value
+	report.next, report.asked = answer.Next, !answer.Known
+	if !answer.First {
 		report.events = nil
 	}
 	return report
@@ -216,22 +218,14 @@ func (r *Registrations) remember(ctx context.Context, client NRFClient, state *c
 		return
 	}
 	known, ok := state.known[e.host]
-	if ok && known.instance == p.NfInstanceID && known.pod == e.pod.UID && known.restarts == restarts(e.pod) {
+	if ok && known.instance == p.NfInstanceID && known.pod == e.pod.UID && known.restarts == workloads.Restarts(e.pod) {
 		return
 	}
 	profile, err := client.Profile(ctx, p.NfInstanceID)
 	if err != nil {
 		return // asked again in the next period
 	}
-	state.known[e.host] = knownProfile{instance: p.NfInstanceID, pod: e.pod.UID, restarts: restarts(e.pod), profile: profile}
-}
-
-func restarts(pod *corev1.Pod) int32 {
-	var n int32
-	for _, s := range pod.Status.ContainerStatuses {
-		n += s.RestartCount
-	}
-	return n
+	state.known[e.host] = knownProfile{instance: p.NfInstanceID, pod: e.pod.UID, restarts: workloads.Restarts(e.pod), profile: profile}
 }
 
 // heal puts the profile of a function back where it is known. Else it returns what the condition adds to the
@@ -240,7 +234,7 @@ func heal(ctx context.Context, nrfClient NRFClient, state *coreRegistrations, e 
 	lost := state.missing[e.host]
 	missing := now.Sub(lost.since)
 	known, ok := state.known[e.host]
-	if ok && known.pod == e.pod.UID && known.restarts == restarts(e.pod) {
+	if ok && known.pod == e.pod.UID && known.restarts == workloads.Restarts(e.pod) {
 		if missing < restoreGrace {
 			return "", nil
 		}

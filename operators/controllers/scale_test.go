@@ -25,6 +25,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/controllertest"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -147,12 +148,12 @@ func (f *fleet) startPods() {
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if specs.Gated(pod) || podReady(pod) {
+		if specs.Gated(pod) || workloads.PodReady(pod) {
 			continue
 		}
 		spot, _ := specs.PodSpot(pod)
 		pod.Spec.NodeName = spot.Node
-		pod.Annotations[annotationNetworkStatus] = `[{"interface":"n3"},{"interface":"n6"}]`
+		pod.Annotations[workloads.AnnotationNetworkStatus] = `[{"interface":"n3"},{"interface":"n6"}]`
 		if err := f.client.Update(f.t.Context(), pod); err != nil {
 			f.t.Fatal(err)
 		}

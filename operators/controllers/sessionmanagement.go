@@ -14,6 +14,7 @@ import (
 
 	sessionmanagement "core5g.dev/core5g/images/session-management/configuration/cluster"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -98,7 +99,7 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 	}
 	if problem != "" {
 		s.again(releaseRetry)
-		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, "free5GC's SMF gives the Slice up: "+problem)
+		s.conditions.No(api.ConditionSMFReady, api.ReasonProgressing, "free5GC's SMF gives the Slice up: "+problem)
 		return nil
 	}
 	set := specs.SMFSetOf(s.core, s.slice)
@@ -108,7 +109,7 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 			return err
 		}
 		if problem != "" {
-			s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, problem)
+			s.conditions.No(api.ConditionSMFReady, api.ReasonProgressing, problem)
 			return nil
 		}
 		objects, err := applySMFSet(ctx, r.applier, s.kept, set, r.Platform)
@@ -127,7 +128,7 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 		}
 		err := r.Get(ctx, client.ObjectKey{Namespace: s.slice.Namespace, Name: set.Deployment()}, deployment)
 		if apierrors.IsNotFound(err) {
-			s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, fmt.Sprintf("Core5G %s has not made %s yet", s.core.Name, set.Deployment()))
+			s.conditions.No(api.ConditionSMFReady, api.ReasonProgressing, fmt.Sprintf("Core5G %s has not made %s yet", s.core.Name, set.Deployment()))
 			return nil
 		}
 		if err != nil {
@@ -138,17 +139,17 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 	if refused, err := r.judgeSlice(ctx, s); err != nil {
 		return err
 	} else if refused != nil {
-		s.conditions.no(api.ConditionSMFReady, api.ReasonMalformed, fmt.Sprintf("the SMF cannot use the Slice as it is, and serves it as before, or not at all where it is new: %v", refused))
+		s.conditions.No(api.ConditionSMFReady, api.ReasonMalformed, fmt.Sprintf("the SMF cannot use the Slice as it is, and serves it as before, or not at all where it is new: %v", refused))
 		return nil
 	}
 	if smfServes(deployment) {
-		s.conditions.yes(api.ConditionSMFReady, api.ReasonReady, set.Deployment()+" is ready")
+		s.conditions.Yes(api.ConditionSMFReady, api.ReasonReady, set.Deployment()+" is ready")
 		return nil
 	}
-	if problem, err = deploymentProblem(ctx, r.Client, deployment); err != nil {
+	if problem, err = workloads.DeploymentProblem(ctx, r.Client, deployment); err != nil {
 		return err
 	}
-	s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, problem)
+	s.conditions.No(api.ConditionSMFReady, api.ReasonProgressing, problem)
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -110,7 +111,7 @@ func TestTheCoresOwnSMF(t *testing.T) {
 	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
 	apply := func() *coreScope {
 		t.Helper()
-		s := &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, 1)}
+		s := &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}
 		for _, phase := range []func(context.Context, *coreScope) error{r.applySessionManagement, r.removeUnwanted} {
 			if err := phase(t.Context(), s); err != nil {
 				t.Fatal(err)
@@ -167,7 +168,7 @@ func TestUnitsOfASliceOfTheCoresOwnSMF(t *testing.T) {
 	}
 	slice := controllertest.Slice(t, "ns", "internet", "010203", "10.45.0.0/16")
 	slice.Status.UPF = &api.SliceUPFStatus{Name: "upf"}
-	s := &sliceScope{core: core, upf: upf, slice: slice, conditions: conditionsOver(&slice.Status.Conditions, 1)}
+	s := &sliceScope{core: core, upf: upf, slice: slice, conditions: conditions.Of(&slice.Status.Conditions, 1)}
 	s.findUnits()
 	if problem := s.cutPools(); problem != nil {
 		t.Fatal(problem)
@@ -227,7 +228,7 @@ func TestAFurtherUPFIsSaid(t *testing.T) {
 			for _, kind := range []string{api.ConditionAdvertised, api.ConditionPoolsValid, api.ConditionUPFReady, api.ConditionSMFReady, api.ConditionFurtherUPFsReady} {
 				slice.Status.Conditions = append(slice.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue})
 			}
-			s := &sliceScope{core: core, slice: slice, conditions: conditionsOver(&slice.Status.Conditions, 1)}
+			s := &sliceScope{core: core, slice: slice, conditions: conditions.Of(&slice.Status.Conditions, 1)}
 			r := &SliceReconciler{Client: objects.Build(), Recorder: record.NewFakeRecorder(9)}
 			if err := r.checkFurther(t.Context(), s); err != nil {
 				t.Fatal(err)
@@ -235,7 +236,7 @@ func TestAFurtherUPFIsSaid(t *testing.T) {
 			if err := r.sum(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			found, ready := s.conditions.find(api.ConditionFurtherUPFsReady), s.conditions.find(api.ConditionReady)
+			found, ready := s.conditions.Find(api.ConditionFurtherUPFsReady), s.conditions.Find(api.ConditionReady)
 			if (found == nil) != (c.status == "") || found != nil && (found.Status != c.status || !strings.Contains(found.Message, c.says)) {
 				t.Errorf("it is %+v, want %s: %q", found, c.status, c.says)
 			}

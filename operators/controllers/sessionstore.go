@@ -22,6 +22,8 @@ import (
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/nf/sessionstore/redisstore"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -57,7 +59,7 @@ func (r *CoreReconciler) keepSessionStore(ctx context.Context, s *coreScope) err
 	}
 	if starting, err := r.applySessionStore(ctx, s); err != nil || starting != "" {
 		if err == nil {
-			s.conditions.no(api.ConditionSessionStoreReady, api.ReasonProgressing, starting+specs.SessionStoreDirectoryHint(s.core))
+			s.conditions.No(api.ConditionSessionStoreReady, api.ReasonProgressing, starting+specs.SessionStoreDirectoryHint(s.core))
 		}
 		return err
 	}
@@ -71,7 +73,7 @@ func (r *CoreReconciler) keepSealingKeys(ctx context.Context, s *coreScope) (sou
 	err = r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: name}, secret)
 	if err == nil {
 		if _, err := mounted.ParseKeys(secret.Data); err != nil {
-			s.conditions.no(api.ConditionSessionStoreReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
+			s.conditions.No(api.ConditionSessionStoreReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
 			return false, nil
 		}
 		return true, nil
@@ -84,7 +86,7 @@ func (r *CoreReconciler) keepSealingKeys(ctx context.Context, s *coreScope) (sou
 		return false, err
 	}
 	if used {
-		s.conditions.no(api.ConditionSessionStoreReady, api.ReasonKeyMissing, fmt.Sprintf(
+		s.conditions.No(api.ConditionSessionStoreReady, api.ReasonKeyMissing, fmt.Sprintf(
 			"Secret %s, which seals what the session store holds, is gone: restore it from a backup; or, to begin anew without the sessions that are there, "+
 				"kubectl -n %s create secret generic %s --from-literal=%s=$(openssl rand -base64 %d)", name, s.core.Namespace, name, specs.SessionStoreKey, sessionstore.KeySize))
 		return false, nil
@@ -158,7 +160,7 @@ func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (s
 		if err := r.applier.applyFunction(ctx, s.kept, &members[n]); err != nil {
 			return "", err
 		}
-		problem, err := deploymentProblem(ctx, r.Client, members[n].Deployment)
+		problem, err := workloads.DeploymentProblem(ctx, r.Client, members[n].Deployment)
 		if err != nil {
 			return "", err
 		}
@@ -231,7 +233,7 @@ func (r *CoreReconciler) storeRuns(ctx context.Context, members []specs.Function
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return nil, nil, err
-		case available(live):
+		case workloads.Available(live):
 			runs[n] = true
 		default:
 			away = append(away, n)
@@ -300,7 +302,7 @@ func (r *CoreReconciler) checkSessionStore(ctx context.Context, s *coreScope) er
 	secret := &corev1.Secret{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
-		s.conditions.no(api.ConditionSessionStoreReady, api.ReasonNotFound, fmt.Sprintf(
+		s.conditions.No(api.ConditionSessionStoreReady, api.ReasonNotFound, fmt.Sprintf(
 			"Secret %s, named by spec.sessionStore.secretRef, does not exist: create it with keys %q, %q and %q", name, mounted.FileAddresses, mounted.FileUsername, mounted.FilePassword))
 		return nil
 	}
@@ -309,7 +311,7 @@ func (r *CoreReconciler) checkSessionStore(ctx context.Context, s *coreScope) er
 	}
 	access, err := mounted.Parse(secret.Data)
 	if err != nil {
-		s.conditions.no(api.ConditionSessionStoreReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
+		s.conditions.No(api.ConditionSessionStoreReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
 		return nil
 	}
 	access.Prefix = specs.SessionStorePrefix(s.core)
@@ -349,23 +351,23 @@ func (r *CoreReconciler) reaches(ctx context.Context, s *coreScope, o outside, c
 		}
 		return storeCheckEvery
 	}
-	answer := ask(ctx, r.Registrations.asking, s.core, o.name, o.access, age, func(ctx context.Context) (struct{}, error) {
+	answer := asking.Ask(ctx, r.Registrations.asking, s.core, o.name, o.access, age, func(ctx context.Context) (struct{}, error) {
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		return struct{}{}, check(ctx)
 	})
 	switch {
-	case !answer.known:
+	case !answer.Known:
 		if meta.FindStatusCondition(s.core.Status.Conditions, o.condition) == nil {
-			s.conditions.unknown(o.condition, api.ReasonProgressing, "the "+o.name+" has not answered yet")
+			s.conditions.Unknown(o.condition, api.ReasonProgressing, "the "+o.name+" has not answered yet")
 		}
-	case answer.err != nil:
-		reason, message := o.problem(answer.err)
-		s.conditions.no(o.condition, reason, message)
+	case answer.Err != nil:
+		reason, message := o.problem(answer.Err)
+		s.conditions.No(o.condition, reason, message)
 	default:
-		s.conditions.yes(o.condition, api.ReasonReady, o.fine)
+		s.conditions.Yes(o.condition, api.ReasonReady, o.fine)
 	}
-	return answer.next
+	return answer.Next
 }
 
 // checkStore opens the store as those do that keep records there.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -80,7 +81,7 @@ func (s *SilentTerminators) look(ctx context.Context) error {
 	cores := map[types.NamespacedName][]*corev1.Pod{}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if pod.DeletionTimestamp.IsZero() && pod.Status.PodIP != "" && podReady(pod) {
+		if pod.DeletionTimestamp.IsZero() && pod.Status.PodIP != "" && workloads.PodReady(pod) {
 			core := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[api.LabelInstance]}
 			cores[core] = append(cores[core], pod)
 		}

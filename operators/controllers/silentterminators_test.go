@@ -15,6 +15,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/controllertest"
+	"core5g.dev/core5g/operators/controllers/workloads"
 )
 
 func TestSilentTerminators(t *testing.T) {
@@ -68,7 +69,7 @@ func TestSilentTerminators(t *testing.T) {
 				if len(pod.Status.Conditions) != 2 || pod.Status.PodIP == "" && pod.Name != "young" {
 					t.Errorf("pod %s has %+v", pod.Name, pod.Status)
 				}
-				if !podReady(pod) {
+				if !workloads.PodReady(pod) {
 					out = append(out, pod.Name)
 					if ready := pod.Status.Conditions[0]; ready.Reason != reasonSilent || !strings.Contains(ready.Message, "no route to host") || ready.LastTransitionTime.IsZero() {
 						t.Errorf("pod %s says %+v", pod.Name, ready)

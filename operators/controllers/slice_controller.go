@@ -26,6 +26,9 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/conditions"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -54,12 +57,12 @@ type SliceReconciler struct {
 	applier   *applier
 	certifier *certifier
 	// asking asks SMFs and UPFs beside the passes.
-	asking *asking
+	asking *asking.Questions
 }
 
 type sliceScope struct {
 	slice      *api.Slice
-	conditions conditions
+	conditions conditions.List
 	// core and upf are nil when they do not exist.
 	core   *api.Core5G
 	others []api.Slice
@@ -107,7 +110,7 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		}
 	}
 	base := slice.DeepCopy()
-	s := &sliceScope{slice: slice, usable: true, conditions: conditionsOver(&slice.Status.Conditions, slice.Generation), recorded: specs.NameOfUPF(slice.Status.UPF)}
+	s := &sliceScope{slice: slice, usable: true, conditions: conditions.Of(&slice.Status.Conditions, slice.Generation), recorded: specs.NameOfUPF(slice.Status.UPF)}
 	for _, phase := range []func(context.Context, *sliceScope) error{
 		r.findCore,
 		r.checkAdvertised,
@@ -126,7 +129,7 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		}
 	}
 	slice.Status.ObservedGeneration = slice.Generation
-	if patchErr := patchStatus(ctx, r.Client, base, slice, base.Status, slice.Status); err == nil {
+	if patchErr := conditions.PatchStatus(ctx, r.Client, base, slice, base.Status, slice.Status); err == nil {
 		err = patchErr
 	}
 	return ctrl.Result{RequeueAfter: s.requeue}, err
@@ -181,8 +184,8 @@ func (r *SliceReconciler) noteEnd(ctx context.Context, slice *api.Slice, reason,
 		Type: api.ConditionReleased, Status: metav1.ConditionFalse, Reason: reason, Message: problem,
 		ObservedGeneration: slice.Generation, LastTransitionTime: metav1.NewTime(began),
 	})
-	conditionsOver(&slice.Status.Conditions, slice.Generation).no(api.ConditionReady, api.ReasonDeleting, "the Slice is deleted: "+problem)
-	return patchStatus(ctx, r.Client, base, slice, base.Status, slice.Status)
+	conditions.Of(&slice.Status.Conditions, slice.Generation).No(api.ConditionReady, api.ReasonDeleting, "the Slice is deleted: "+problem)
+	return conditions.PatchStatus(ctx, r.Client, base, slice, base.Status, slice.Status)
 }
 
 func (r *SliceReconciler) stopSMF(ctx context.Context, slice *api.Slice) (string, error) {
@@ -244,7 +247,7 @@ func (r *SliceReconciler) releaseFrom(ctx context.Context, slice *api.Slice, use
 		}
 	}
 	node := service.Spec.ClusterIP
-	answer := ask(ctx, r.asking, slice, "release of "+used.Name, fmt.Sprint(slice.Generation, node, addresses), every[struct{}](releaseRetry), func(ctx context.Context) (struct{}, error) {
+	answer := asking.Ask(ctx, r.asking, slice, "release of "+used.Name, fmt.Sprint(slice.Generation, node, addresses), asking.Every[struct{}](releaseRetry), func(ctx context.Context) (struct{}, error) {
 		failures := make([]error, len(addresses))
 		var all sync.WaitGroup
 		for i, address := range addresses {
@@ -254,10 +257,10 @@ func (r *SliceReconciler) releaseFrom(ctx context.Context, slice *api.Slice, use
 		return struct{}{}, errors.Join(failures...)
 	})
 	switch {
-	case !answer.known:
+	case !answer.Known:
 		return fmt.Sprintf("UPFInstance %s is asked to release the sessions of the SMF and did not answer", upf.Name), nil
-	case answer.err != nil:
-		return fmt.Sprintf("UPFInstance %s did not release the sessions of the SMF: %v", upf.Name, answer.err), nil
+	case answer.Err != nil:
+		return fmt.Sprintf("UPFInstance %s did not release the sessions of the SMF: %v", upf.Name, answer.Err), nil
 	}
 	return "", nil
 }
@@ -283,19 +286,19 @@ func (r *SliceReconciler) checkAdvertised(ctx context.Context, s *sliceScope) er
 	advertised := specs.AdvertisedProblem(s.slice, s.core)
 	if s.core == nil {
 		s.usable = false
-		s.conditions.unknown(api.ConditionAdvertised, advertised.Reason, advertised.Message)
+		s.conditions.Unknown(api.ConditionAdvertised, advertised.Reason, advertised.Message)
 		return nil
 	}
 	if problem := specs.SNSSAIProblem(s.slice, s.others); problem != nil {
 		s.usable = false
-		s.conditions.no(api.ConditionAdvertised, problem.Reason, problem.Message)
+		s.conditions.No(api.ConditionAdvertised, problem.Reason, problem.Message)
 		return nil
 	}
 	if advertised != nil {
-		s.conditions.no(api.ConditionAdvertised, advertised.Reason, advertised.Message)
+		s.conditions.No(api.ConditionAdvertised, advertised.Reason, advertised.Message)
 		return nil
 	}
-	s.conditions.yes(api.ConditionAdvertised, api.ReasonInCatalogue, fmt.Sprintf("the AMF advertises S-NSSAI %s", s.slice.Spec.SNSSAI))
+	s.conditions.Yes(api.ConditionAdvertised, api.ReasonInCatalogue, fmt.Sprintf("the AMF advertises S-NSSAI %s", s.slice.Spec.SNSSAI))
 	return nil
 }
 
@@ -311,7 +314,7 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 	if problem != "" {
 		s.usable = false
 		s.slice.Status.UPF = nil
-		s.conditions.no(api.ConditionUPFReady, api.ReasonNotFound, problem)
+		s.conditions.No(api.ConditionUPFReady, api.ReasonNotFound, problem)
 		return nil
 	}
 	s.upf = upf
@@ -327,22 +330,22 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 	}
 	s.slice.Status.UPF = status
 	s.findUnits()
-	ready := conditionsOver(&upf.Status.Conditions, upf.Generation)
+	ready := conditions.Of(&upf.Status.Conditions, upf.Generation)
 	switch {
 	case s.held != "":
-		s.conditions.no(api.ConditionUPFReady, api.ReasonHeld, s.held)
+		s.conditions.No(api.ConditionUPFReady, api.ReasonHeld, s.held)
 	case status.N3Endpoint == "" && !s.core.OwnControlPlane(): // whose SMF has the UPF choose F-TEIDs
 		s.usable = false
-		s.conditions.no(api.ConditionUPFReady, endpointProblem(upf), fmt.Sprintf("UPFInstance %s has given this Slice no N3 endpoint: %s", upf.Name, endpointMessage(upf)))
+		s.conditions.No(api.ConditionUPFReady, endpointProblem(upf), fmt.Sprintf("UPFInstance %s has given this Slice no N3 endpoint: %s", upf.Name, endpointMessage(upf)))
 	case status.N4Address == "":
 		s.usable = false
-		s.conditions.no(api.ConditionUPFReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s has no N4 address yet", upf.Name))
-	case !ready.is(api.ConditionReady):
-		s.conditions.no(api.ConditionUPFReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s: %s", upf.Name, messageOf(upf)))
+		s.conditions.No(api.ConditionUPFReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s has no N4 address yet", upf.Name))
+	case !ready.Is(api.ConditionReady):
+		s.conditions.No(api.ConditionUPFReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s: %s", upf.Name, messageOf(upf)))
 	case s.core.OwnControlPlane():
-		s.conditions.yes(api.ConditionUPFReady, api.ReasonReady, fmt.Sprintf("UPFInstance %s is ready", upf.Name))
+		s.conditions.Yes(api.ConditionUPFReady, api.ReasonReady, fmt.Sprintf("UPFInstance %s is ready", upf.Name))
 	default:
-		s.conditions.yes(api.ConditionUPFReady, api.ReasonReady, fmt.Sprintf("UPFInstance %s is ready; N3 endpoint %s", upf.Name, status.N3Endpoint))
+		s.conditions.Yes(api.ConditionUPFReady, api.ReasonReady, fmt.Sprintf("UPFInstance %s is ready; N3 endpoint %s", upf.Name, status.N3Endpoint))
 	}
 	return nil
 }
@@ -374,13 +377,13 @@ func (r *SliceReconciler) holdUPF(ctx context.Context, s *sliceScope, upf *api.U
 	}
 	why, advice := problem, ": correct spec.upfSelector, or delete the Slice to give them up"
 	if why == "" {
-		ready := conditionsOver(&upf.Status.Conditions, upf.Generation)
+		ready := conditions.Of(&upf.Status.Conditions, upf.Generation)
 		switch {
 		case s.slice.Status.PreviousUPF != nil:
 			why, advice = fmt.Sprintf("the Slice goes to UPFInstance %s when it has left UPFInstance %s", upf.Name, s.slice.Status.PreviousUPF.Name), ""
 		case specs.EndpointOf(upf, s.slice.Name) == "":
 			why = fmt.Sprintf("UPFInstance %s has given this Slice no N3 endpoint: %s", upf.Name, endpointMessage(upf))
-		case !ready.is(api.ConditionReady):
+		case !ready.Is(api.ConditionReady):
 			why = fmt.Sprintf("UPFInstance %s is not ready: %s", upf.Name, messageOf(upf))
 		default:
 			return upf, "", nil
@@ -394,7 +397,7 @@ func (r *SliceReconciler) holdUPF(ctx context.Context, s *sliceScope, upf *api.U
 // gone; then its endpoint there is free.
 func (r *SliceReconciler) leavePrevious(ctx context.Context, s *sliceScope) error {
 	previous := s.slice.Status.PreviousUPF
-	if previous == nil || !s.conditions.is(api.ConditionSMFReady) {
+	if previous == nil || !s.conditions.Is(api.ConditionSMFReady) {
 		return nil
 	}
 	problem, err := r.releaseFrom(ctx, s.slice, previous)
@@ -405,7 +408,7 @@ func (r *SliceReconciler) leavePrevious(ctx context.Context, s *sliceScope) erro
 		// The Slice does not need it any more.
 		s.again(followRetry)
 		if c := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionUPFReady); c != nil {
-			s.conditions.set(c.Type, c.Status, c.Reason, fmt.Sprintf("%s; %s: its N3 endpoint %s is kept until it does", c.Message, problem, previous.N3Endpoint))
+			s.conditions.Set(c.Type, c.Status, c.Reason, fmt.Sprintf("%s; %s: its N3 endpoint %s is kept until it does", c.Message, problem, previous.N3Endpoint))
 		}
 		return nil
 	}
@@ -498,11 +501,11 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 	if problem != nil {
 		s.usable = false
 		s.slice.Status.UEPools = nil
-		s.conditions.no(api.ConditionPoolsValid, problem.Reason, problem.Message)
+		s.conditions.No(api.ConditionPoolsValid, problem.Reason, problem.Message)
 		return nil
 	}
 	s.slice.Status.UEPools = pools
-	s.conditions.yes(api.ConditionPoolsValid, api.ReasonReady, poolsWords(pools))
+	s.conditions.Yes(api.ConditionPoolsValid, api.ReasonReady, poolsWords(pools))
 	return nil
 }
 
@@ -518,18 +521,18 @@ func (r *SliceReconciler) checkFurther(ctx context.Context, s *sliceScope) error
 		return err
 	}
 	if problem := specs.FurtherUPFProblem(s.slice, upfs); problem != nil {
-		s.conditions.no(api.ConditionFurtherUPFsReady, problem.Reason, problem.Message)
+		s.conditions.No(api.ConditionFurtherUPFsReady, problem.Reason, problem.Message)
 		return nil
 	}
 	for i := range upfs {
 		upf := &upfs[i]
-		if !slices.Contains(names, upf.Name) || conditionsOver(&upf.Status.Conditions, upf.Generation).is(api.ConditionReady) {
+		if !slices.Contains(names, upf.Name) || conditions.Of(&upf.Status.Conditions, upf.Generation).Is(api.ConditionReady) {
 			continue
 		}
-		s.conditions.no(api.ConditionFurtherUPFsReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s: %s; meanwhile %s", upf.Name, messageOf(upf), specs.WithoutUPF(s.slice, upf.Name)))
+		s.conditions.No(api.ConditionFurtherUPFsReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s: %s; meanwhile %s", upf.Name, messageOf(upf), specs.WithoutUPF(s.slice, upf.Name)))
 		return nil
 	}
-	s.conditions.yes(api.ConditionFurtherUPFsReady, api.ReasonReady, "ready: "+strings.Join(names, ", "))
+	s.conditions.Yes(api.ConditionFurtherUPFsReady, api.ReasonReady, "ready: "+strings.Join(names, ", "))
 	return nil
 }
 
@@ -556,16 +559,16 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 	if s.usable && s.recorded != s.slice.Status.UPF.Name {
 		// What is written keeps the endpoint, whatever comes in between: first that, then who uses it.
 		s.usable = false
-		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, name+" is started with UPFInstance "+s.slice.Status.UPF.Name+" next")
+		s.conditions.No(api.ConditionSMFReady, api.ReasonProgressing, name+" is started with UPFInstance "+s.slice.Status.UPF.Name+" next")
 		return nil
 	}
 	if !s.usable {
-		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, name+" is not started: the other conditions say why")
+		s.conditions.No(api.ConditionSMFReady, api.ReasonProgressing, name+" is not started: the other conditions say why")
 		return nil
 	}
 	for _, problem := range []*specs.Problem{specs.TLSProblem(s.core), specs.ControlPlaneProblem(s.slice, s.core), specs.LayoutProblem(s.slice, s.core), specs.FlowProblem(s.slice), specs.DNSProblem(s.slice, s.core)} {
 		if problem != nil {
-			s.conditions.no(api.ConditionSMFReady, problem.Reason, problem.Message)
+			s.conditions.No(api.ConditionSMFReady, problem.Reason, problem.Message)
 			return nil
 		}
 	}
@@ -584,7 +587,7 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		return err
 	}
 	if problem != "" {
-		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, problem)
+		s.conditions.No(api.ConditionSMFReady, api.ReasonProgressing, problem)
 		return nil
 	}
 	objects := specs.SMF(s.core, s.slice, r.Platform, specs.SliceUserPlane{
@@ -601,15 +604,15 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		return s.taken(err)
 	}
 	s.slice.Status.SMF = name
-	problem, err = deploymentProblem(ctx, r.Client, objects.Deployment)
+	problem, err = workloads.DeploymentProblem(ctx, r.Client, objects.Deployment)
 	if err != nil {
 		return err
 	}
 	if problem != "" {
-		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, problem)
+		s.conditions.No(api.ConditionSMFReady, api.ReasonProgressing, problem)
 		return nil
 	}
-	s.conditions.yes(api.ConditionSMFReady, api.ReasonReady, name+" is ready")
+	s.conditions.Yes(api.ConditionSMFReady, api.ReasonReady, name+" is ready")
 	return nil
 }
 
@@ -619,7 +622,7 @@ func (s *sliceScope) taken(err error) error {
 	if !errors.As(err, &taken) {
 		return err
 	}
-	s.conditions.no(api.ConditionSMFReady, api.ReasonNameTaken, taken.Error())
+	s.conditions.No(api.ConditionSMFReady, api.ReasonNameTaken, taken.Error())
 	s.requeue = takenRetry
 	return nil
 }
@@ -635,8 +638,8 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 	if a := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionAdvertised); a != nil && a.Reason == api.ReasonRestartRequired {
 		kinds = append(kinds[1:], kinds[0]) // a restart of the AMF is the last thing to ask for
 	}
-	if s.conditions.sum(kinds, "UEs can have PDU sessions in this slice") {
-		announce(r.Recorder, s.slice, s.slice.Status.Conditions)
+	if s.conditions.Sum(kinds, "UEs can have PDU sessions in this slice") {
+		conditions.Announce(r.Recorder, s.slice, s.slice.Status.Conditions)
 	}
 	return nil
 }
@@ -645,7 +648,7 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 // and other Slices.
 func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
-	r.asking = newAsking()
+	r.asking = asking.New()
 	r.certifier = newCertifier(mgr.GetClient(), r.applier, r.Recorder, r.Now)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Slice{}).
@@ -659,7 +662,7 @@ func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(named(api.LabelSlice)), allocationsMoved(api.LabelSlice)).
 		Watches(&appsv1.Deployment{}, r.toSlices(servedBy), builder.WithPredicates(sharedSMF())).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.slicesOfSecret)).
-		WatchesRawSource(source.Channel(r.asking.answered, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.asking.Answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }
 

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/operators/userplane"
 )
@@ -96,23 +98,23 @@ func followAgain(_ userplane.Changes, err error) time.Duration {
 }
 
 // tell has the SMF follow a topology.
-func (r *SliceReconciler) tell(ctx context.Context, s *sliceScope, want userplane.Topology) (reply[userplane.Changes], error) {
+func (r *SliceReconciler) tell(ctx context.Context, s *sliceScope, want userplane.Topology) (asking.Reply[userplane.Changes], error) {
 	smf, err := r.userPlane(ctx, s)
 	if err != nil {
-		return reply[userplane.Changes]{}, err
+		return asking.Reply[userplane.Changes]{}, err
 	}
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods, client.InNamespace(s.slice.Namespace), client.MatchingLabels{
 		api.LabelComponent: string(api.FunctionSMF), api.LabelSlice: s.slice.Name,
 	}, client.UnsafeDisableDeepCopy); err != nil {
-		return reply[userplane.Changes]{}, err
+		return asking.Reply[userplane.Changes]{}, err
 	}
 	process := ""
 	for i := range pods.Items {
-		process += fmt.Sprint(pods.Items[i].UID, restarts(&pods.Items[i]), podReady(&pods.Items[i]), " ")
+		process += fmt.Sprint(pods.Items[i].UID, workloads.Restarts(&pods.Items[i]), workloads.PodReady(&pods.Items[i]), " ")
 	}
 	about := specs.Hash([]any{process, s.smfAddress, want})
-	return ask(ctx, r.asking, s.slice, "user plane", about, followAgain, func(ctx context.Context) (userplane.Changes, error) {
+	return asking.Ask(ctx, r.asking, s.slice, "user plane", about, followAgain, func(ctx context.Context) (userplane.Changes, error) {
 		return smf.Follow(ctx, want)
 	}), nil
 }
@@ -129,10 +131,10 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 		}
 		return nil
 	}
-	if !s.conditions.is(api.ConditionSMFReady) || !s.usable {
+	if !s.conditions.Is(api.ConditionSMFReady) || !s.usable {
 		// What does not run has nobody in its user plane.
 		s.slice.Status.UPF.Units = nil
-		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonProgressing, "the SMF is not ready")
+		s.conditions.No(api.ConditionUserPlaneFollowed, api.ReasonProgressing, "the SMF is not ready")
 		return nil
 	}
 	want := specs.UserPlane(s.slice, specs.SliceUserPlane{UPF: s.upf.Name, Units: s.live, Parts: specs.Parts(s.upf)})
@@ -140,20 +142,20 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 	if err != nil {
 		return err
 	}
-	s.again(answer.next)
-	if !answer.known {
+	s.again(answer.Next)
+	if !answer.Known {
 		// What it was known to have stays written until it has answered.
 		if meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionUserPlaneFollowed) == nil {
-			s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonProgressing, "the SMF is told its units")
+			s.conditions.No(api.ConditionUserPlaneFollowed, api.ReasonProgressing, "the SMF is told its units")
 		}
 		return nil
 	}
-	changes := answer.value
-	if err := answer.err; err != nil {
-		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonFailed, fmt.Sprintf("the SMF does not follow the units of UPFInstance %s: %v", s.upf.Name, err))
+	changes := answer.Value
+	if err := answer.Err; err != nil {
+		s.conditions.No(api.ConditionUserPlaneFollowed, api.ReasonFailed, fmt.Sprintf("the SMF does not follow the units of UPFInstance %s: %v", s.upf.Name, err))
 		return nil
 	}
-	if !changes.Empty() && answer.first {
+	if !changes.Empty() && answer.First {
 		var added []string
 		for _, u := range s.live {
 			if _, is := changes.Add.UPNodes[u.Name]; is {
@@ -167,7 +169,7 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 	for _, u := range s.live {
 		names = append(names, u.Name)
 	}
-	s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonReady,
+	s.conditions.Yes(api.ConditionUserPlaneFollowed, api.ReasonReady,
 		"the SMF has "+orNone(names)+" in its user plane, of which free5GC's uses the first, until there is no other: a drain only waits")
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/fencing"
 )
@@ -378,7 +379,7 @@ func (r *UPFReconciler) keepStandby(ctx context.Context, s *upfScope, u *unitSco
 	}
 	cause := s.updateCause(b)
 	b.pending, b.replacing = true, cause
-	if cause != "" && u.served && u.pod != nil && podReady(u.pod) {
+	if cause != "" && u.served && u.pod != nil && workloads.PodReady(u.pod) {
 		b.doom(api.UnitTerminating, "the pod is stopping: "+cause)
 	}
 	return nil
@@ -392,14 +393,14 @@ func (u *unitScope) observeStandby() {
 	case u.pod.Status.Phase == corev1.PodRunning:
 		u.note(api.UnitRunning, runningProblem(u.pod))
 	default:
-		u.note(api.UnitPending, podProblem(u.pod))
+		u.note(api.UnitPending, workloads.PodProblem(u.pod))
 	}
 }
 
 // runningProblem says what keeps a standby from its unit's sessions: it is never ready.
 func runningProblem(pod *corev1.Pod) string {
 	for _, c := range pod.Status.ContainerStatuses {
-		if problem := containerProblem(pod.Name, c); problem != "" {
+		if problem := workloads.ContainerProblem(pod.Name, c); problem != "" {
 			return problem
 		}
 	}
@@ -487,9 +488,9 @@ func (s *upfScope) observeStandbys() {
 	}
 	switch {
 	case len(lacking) > 0:
-		s.conditions.no(api.ConditionStandbyInSync, api.ReasonStandbyNotInSync, "no standby has all sessions of "+strings.Join(lacking, "; "))
+		s.conditions.No(api.ConditionStandbyInSync, api.ReasonStandbyNotInSync, "no standby has all sessions of "+strings.Join(lacking, "; "))
 	case len(ready) > 0:
-		s.conditions.yes(api.ConditionStandbyInSync, api.ReasonReady, "may be taken over: "+strings.Join(ready, "; "))
+		s.conditions.Yes(api.ConditionStandbyInSync, api.ReasonReady, "may be taken over: "+strings.Join(ready, "; "))
 	default:
 		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionStandbyInSync)
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -35,7 +36,7 @@ const keyRules = 1
 type subscriberScope struct {
 	subscriber *api.Subscriber
 	core       *api.Core5G
-	conditions conditions
+	conditions conditions.List
 }
 
 // Reconcile judges one Subscriber.
@@ -48,7 +49,7 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 		return ctrl.Result{}, nil
 	}
 	base := subscriber.DeepCopy()
-	s := &subscriberScope{subscriber: subscriber, conditions: conditionsOver(&subscriber.Status.Conditions, subscriber.Generation)}
+	s := &subscriberScope{subscriber: subscriber, conditions: conditions.Of(&subscriber.Status.Conditions, subscriber.Generation)}
 	for _, phase := range []func(context.Context, *subscriberScope) error{
 		r.findCore,
 		r.checkAuthentication,
@@ -63,7 +64,7 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 	}
 	subscriber.Status.ObservedGeneration = subscriber.Generation
 	subscriber.Status.Slices = specs.SubscribedSlices(subscriber)
-	if patchErr := patchStatus(ctx, r.Client, base, subscriber, base.Status, subscriber.Status); err == nil {
+	if patchErr := conditions.PatchStatus(ctx, r.Client, base, subscriber, base.Status, subscriber.Status); err == nil {
 		err = patchErr
 	}
 	if apierrors.IsConflict(err) {
@@ -89,14 +90,14 @@ func (r *SubscriberReconciler) findCore(ctx context.Context, s *subscriberScope)
 		if err := r.List(ctx, &there, client.InNamespace(s.subscriber.Namespace)); err != nil {
 			return err
 		}
-		s.conditions.no(api.ConditionCoreFound, api.ReasonNotFound, coreMissing(name, there.Items))
+		s.conditions.No(api.ConditionCoreFound, api.ReasonNotFound, coreMissing(name, there.Items))
 	case err != nil:
 		return err
 	case !core.DeletionTimestamp.IsZero():
-		s.conditions.no(api.ConditionCoreFound, api.ReasonDeleting, fmt.Sprintf("Core5G %s is being deleted: create it anew, or delete the Subscriber too", name))
+		s.conditions.No(api.ConditionCoreFound, api.ReasonDeleting, fmt.Sprintf("Core5G %s is being deleted: create it anew, or delete the Subscriber too", name))
 	default:
 		s.core = core
-		s.conditions.yes(api.ConditionCoreFound, api.ReasonReady, "Core5G "+name+" exists")
+		s.conditions.Yes(api.ConditionCoreFound, api.ReasonReady, "Core5G "+name+" exists")
 	}
 	return nil
 }
@@ -125,7 +126,7 @@ func (r *SubscriberReconciler) checkAuthentication(ctx context.Context, s *subsc
 	}
 	if problem != nil {
 		s.subscriber.Status.CheckedSecret = ""
-		s.conditions.no(api.ConditionAuthenticationReady, problem.Reason, problem.Message)
+		s.conditions.No(api.ConditionAuthenticationReady, problem.Reason, problem.Message)
 		return nil
 	}
 	return r.checkSecret(ctx, s)
@@ -142,14 +143,14 @@ func (r *SubscriberReconciler) checkSecret(ctx context.Context, s *subscriberSco
 	checked := func(version string) string { return fmt.Sprintf("%d/%s", keyRules, version) }
 	before := meta.FindStatusCondition(s.subscriber.Status.Conditions, api.ConditionAuthenticationReady)
 	if before != nil && known.ResourceVersion != "" && s.subscriber.Status.CheckedSecret == checked(known.ResourceVersion) {
-		s.conditions.set(before.Type, before.Status, before.Reason, before.Message)
+		s.conditions.Set(before.Type, before.Status, before.Reason, before.Message)
 		return nil
 	}
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		s.subscriber.Status.CheckedSecret = ""
-		s.conditions.no(api.ConditionAuthenticationReady, api.ReasonNotFound,
+		s.conditions.No(api.ConditionAuthenticationReady, api.ReasonNotFound,
 			fmt.Sprintf("Secret %s does not exist: create it with keys %q and %q, 32 hexadecimal digits each, under stringData", key.Name, api.SecretKeyK, api.SecretKeyOPc))
 		return nil
 	}
@@ -158,10 +159,10 @@ func (r *SubscriberReconciler) checkSecret(ctx context.Context, s *subscriberSco
 	}
 	s.subscriber.Status.CheckedSecret = checked(secret.ResourceVersion)
 	if problem := secretProblem(secret); problem != "" {
-		s.conditions.no(api.ConditionAuthenticationReady, api.ReasonMalformed, problem)
+		s.conditions.No(api.ConditionAuthenticationReady, api.ReasonMalformed, problem)
 		return nil
 	}
-	s.conditions.yes(api.ConditionAuthenticationReady, api.ReasonReady, "the Secret holds well-formed keys")
+	s.conditions.Yes(api.ConditionAuthenticationReady, api.ReasonReady, "the Secret holds well-formed keys")
 	return nil
 }
 
@@ -194,10 +195,10 @@ func (r *SubscriberReconciler) checkGPSI(ctx context.Context, s *subscriberScope
 		return err
 	}
 	if problem := specs.GPSIProblem(s.subscriber, same); problem != nil {
-		s.conditions.no(api.ConditionGPSIUnique, problem.Reason, problem.Message)
+		s.conditions.No(api.ConditionGPSIUnique, problem.Reason, problem.Message)
 		return nil
 	}
-	s.conditions.yes(api.ConditionGPSIUnique, api.ReasonReady, "no other Subscriber has the GPSI")
+	s.conditions.Yes(api.ConditionGPSIUnique, api.ReasonReady, "no other Subscriber has the GPSI")
 	return nil
 }
 
@@ -222,7 +223,7 @@ func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberSco
 			problem = specs.SubscriptionProblem(subscribed, s.core)
 		}
 		if problem != nil {
-			s.conditions.no(api.ConditionSlicesReady, problem.Reason, problem.Message)
+			s.conditions.No(api.ConditionSlicesReady, problem.Reason, problem.Message)
 			return nil
 		}
 		if !sliceReady(slice) {
@@ -233,11 +234,11 @@ func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberSco
 	describe := fmt.Sprintf("`kubectl -n %s describe slice %s` says why", s.subscriber.Namespace, names)
 	switch len(waiting) {
 	case 0:
-		s.conditions.yes(api.ConditionSlicesReady, api.ReasonReady, "every Slice and data network of the subscription exists, and every Slice is Ready")
+		s.conditions.Yes(api.ConditionSlicesReady, api.ReasonReady, "every Slice and data network of the subscription exists, and every Slice is Ready")
 	case len(s.subscriber.Spec.Slices):
-		s.conditions.no(api.ConditionSlicesReady, api.ReasonSliceNotReady, "no Slice of the subscription is Ready: "+describe)
+		s.conditions.No(api.ConditionSlicesReady, api.ReasonSliceNotReady, "no Slice of the subscription is Ready: "+describe)
 	default:
-		s.conditions.yes(api.ConditionSlicesReady, api.ReasonReady, "every Slice and data network of the subscription exists; not Ready: "+describe)
+		s.conditions.Yes(api.ConditionSlicesReady, api.ReasonReady, "every Slice and data network of the subscription exists; not Ready: "+describe)
 	}
 	return nil
 }
@@ -254,10 +255,10 @@ func (r *SubscriberReconciler) checkAddresses(ctx context.Context, s *subscriber
 		return err
 	}
 	if problem != nil {
-		s.conditions.no(api.ConditionAddressesUnique, problem.Reason, problem.Message)
+		s.conditions.No(api.ConditionAddressesUnique, problem.Reason, problem.Message)
 		return nil
 	}
-	s.conditions.yes(api.ConditionAddressesUnique, api.ReasonReady, "no other Subscriber has "+strings.Join(addresses, ", "))
+	s.conditions.Yes(api.ConditionAddressesUnique, api.ReasonReady, "no other Subscriber has "+strings.Join(addresses, ", "))
 	return nil
 }
 
@@ -324,6 +325,6 @@ func (r *SubscriberReconciler) sum(_ context.Context, s *subscriberScope) error 
 	if len(specs.StaticAddresses(s.subscriber))+len(specs.FramedRoutes(s.subscriber)) > 0 {
 		kinds = append(kinds, api.ConditionAddressesUnique)
 	}
-	s.conditions.sum(kinds, "the subscription is served")
+	s.conditions.Sum(kinds, "the subscription is served")
 	return nil
 }

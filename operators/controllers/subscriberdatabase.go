@@ -25,7 +25,7 @@ func (r *CoreReconciler) checkSubscriberDatabase(ctx context.Context, s *coreSco
 	secret := &corev1.Secret{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
-		s.conditions.no(api.ConditionSubscriberDatabaseReady, api.ReasonNotFound, fmt.Sprintf(
+		s.conditions.No(api.ConditionSubscriberDatabaseReady, api.ReasonNotFound, fmt.Sprintf(
 			"Secret %s, named by spec.subscriberDatabase.secretRef, does not exist: create it with key %q and a sealing key %q (docs/subscriber-data.md)",
 			name, subscriberdatabase.FileURI, specs.SessionStoreKey))
 		return nil
@@ -35,7 +35,7 @@ func (r *CoreReconciler) checkSubscriberDatabase(ctx context.Context, s *coreSco
 	}
 	access, err := subscriberdatabase.Parse(secret.Data)
 	if err != nil {
-		s.conditions.no(api.ConditionSubscriberDatabaseReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
+		s.conditions.No(api.ConditionSubscriberDatabaseReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
 		return nil
 	}
 	check := r.CheckSubscriberDatabase

@@ -14,6 +14,7 @@ import (
 
 	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/conditions"
 )
 
 func TestTheDatabaseOfSubscribersHasACondition(t *testing.T) {
@@ -46,7 +47,7 @@ func TestTheDatabaseOfSubscribersHasACondition(t *testing.T) {
 			core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core5g"}, Spec: api.Core5GSpec{
 				SubscriberData: api.SubscriberDataPostgreSQL, SubscriberDatabase: &api.SubscriberDatabaseSpec{SecretRef: api.SecretReference{Name: "subscribers"}},
 			}}
-			s := &coreScope{core: core, conditions: conditionsOver(&core.Status.Conditions, core.Generation)}
+			s := &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, core.Generation)}
 			if err := r.checkSubscriberDatabase(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/placement"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -211,16 +211,16 @@ func (u *unitScope) note(state api.UnitState, message string) {
 
 func (u *unitScope) observe() {
 	switch {
-	case podReady(u.pod):
+	case workloads.PodReady(u.pod):
 		u.note(api.UnitReady, "")
 		if t := u.status.Topology; t != nil && t.Alignment == api.UnitAligned {
 			u.status.Cell = t.Cell // with SingleNUMA the kubelet may have chosen another than was planned
 		}
 		u.status.Rejections, u.status.RetryAfter = 0, nil
 	case u.pod.Status.Phase == corev1.PodRunning:
-		u.note(api.UnitRunning, podProblem(u.pod))
+		u.note(api.UnitRunning, workloads.PodProblem(u.pod))
 	default:
-		u.note(api.UnitPending, podProblem(u.pod))
+		u.note(api.UnitPending, workloads.PodProblem(u.pod))
 	}
 }
 
@@ -366,7 +366,7 @@ func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 		options := []client.DeleteOption{}
 		switch {
 		case u.doomed && u.lost != nil && u.lost.abandoned:
-			r.Recorder.Eventf(s.upf, corev1.EventTypeWarning, api.ReasonNodeLost, "pod %s on node %s: %s", u.pod.Name, u.lost.name, u.lost.outlook)
+			r.Recorder.Eventf(s.upf, corev1.EventTypeWarning, api.ReasonNodeLost, "pod %s on node %s: %s", u.pod.Name, u.lost.Name, u.lost.outlook)
 			options = append(options, client.GracePeriodSeconds(0)) // no kubelet says that it has ended
 		case u.refused != nil:
 			r.Recorder.Event(s.upf, corev1.EventTypeWarning, u.refused.reason, u.refused.message)
@@ -385,7 +385,7 @@ func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 // update decides about a unit that runs another template than the present one.
 func (r *UPFReconciler) update(ctx context.Context, s *upfScope, u *unitScope) error {
 	cause := s.updateCause(u)
-	if cause == "" || (u.status.Drain == nil && podReady(u.pod) && (!s.mayDisturb(u) || r.awaitsStandby(s, u))) {
+	if cause == "" || (u.status.Drain == nil && workloads.PodReady(u.pod) && (!s.mayDisturb(u) || r.awaitsStandby(s, u))) {
 		u.pending, u.replacing = true, cause
 		u.status.Drain = nil
 		u.observe()
@@ -480,17 +480,17 @@ func (s *upfScope) observePending() {
 	}
 	switch {
 	case len(waiting) > 0 && s.halted != nil:
-		s.conditions.yes(api.ConditionUpdatePending, s.halted.Reason,
+		s.conditions.Yes(api.ConditionUpdatePending, s.halted.Reason,
 			fmt.Sprintf("image or configuration of %s has changed, but no pod can be made, and those that run stay as they are: %s", strings.Join(waiting, ", "), s.halted.Message))
 	case len(waiting) > 0:
-		s.conditions.yes(api.ConditionUpdatePending, api.ReasonRestartRequired,
+		s.conditions.Yes(api.ConditionUpdatePending, api.ReasonRestartRequired,
 			fmt.Sprintf("image or configuration of %s has changed, and %s. Choose the moment: kubectl annotate --overwrite upfinstance %s %s=%s",
 				strings.Join(waiting, ", "), cost[0], s.upf.Name, api.AnnotationApplyUpdate, s.updateHash()))
 	case len(replaced) > 0:
-		s.conditions.yes(api.ConditionUpdatePending, "Replacing",
+		s.conditions.Yes(api.ConditionUpdatePending, "Replacing",
 			fmt.Sprintf("%s are replaced, one after the other; %s", strings.Join(replaced, ", "), cost[1]))
 	default:
-		s.conditions.no(api.ConditionUpdatePending, api.ReasonUpToDate, "every unit runs the present configuration")
+		s.conditions.No(api.ConditionUpdatePending, api.ReasonUpToDate, "every unit runs the present configuration")
 	}
 }
 
@@ -500,58 +500,42 @@ func (s *upfScope) observeReady() {
 	message := fmt.Sprintf("%d of %d units are ready", ready, asked)
 	switch limit, problem := specs.UnitLimit(s.upf); {
 	case s.upf.Spec.AdministrativeState == api.StateShuttingDown:
-		s.conditions.no(api.ConditionUnitsReady, "ShuttingDown", "administrativeState is ShuttingDown: the units go when their PDU sessions have ended; write Unlocked to keep them")
+		s.conditions.No(api.ConditionUnitsReady, "ShuttingDown", "administrativeState is ShuttingDown: the units go when their PDU sessions have ended; write Unlocked to keep them")
 	case s.upf.Spec.AdministrativeState == api.StateLocked:
-		s.conditions.no(api.ConditionUnitsReady, api.ReasonLocked, "administrativeState is Locked: write Unlocked to start the units")
+		s.conditions.No(api.ConditionUnitsReady, api.ReasonLocked, "administrativeState is Locked: write Unlocked to start the units")
 	case asked > limit:
-		s.conditions.no(api.ConditionUnitsReady, api.ReasonAddressesMissing, message+": "+problem)
+		s.conditions.No(api.ConditionUnitsReady, api.ReasonAddressesMissing, message+": "+problem)
 	case s.unguarded != "":
-		s.conditions.no(api.ConditionUnitsReady, api.ReasonNameTaken, message+", and evictions are not kept from them: "+s.unguarded)
+		s.conditions.No(api.ConditionUnitsReady, api.ReasonNameTaken, message+", and evictions are not kept from them: "+s.unguarded)
 	case slices.ContainsFunc(s.units, func(u *unitScope) bool { return u.taken != "" }):
 		at := slices.IndexFunc(s.units, func(u *unitScope) bool { return u.taken != "" })
-		s.conditions.no(api.ConditionUnitsReady, api.ReasonNameTaken, message+": "+s.units[at].taken)
+		s.conditions.No(api.ConditionUnitsReady, api.ReasonNameTaken, message+": "+s.units[at].taken)
 	case int(ready) >= asked:
-		s.conditions.yes(api.ConditionUnitsReady, api.ReasonReady, message)
+		s.conditions.Yes(api.ConditionUnitsReady, api.ReasonReady, message)
 	default:
 		for _, u := range s.units {
 			if u.status.Message != "" {
 				message += ": " + u.status.Message
 			}
 		}
-		s.conditions.no(api.ConditionUnitsReady, api.ReasonProgressing, message)
+		s.conditions.No(api.ConditionUnitsReady, api.ReasonProgressing, message)
 	}
 }
-
-// networkStatus is one entry of Multus' annotation on a running pod.
-type networkStatus struct {
-	Interface string   `json:"interface"`
-	IPs       []string `json:"ips"`
-}
-
-// attachedTo is what Multus says of a pod; nothing, where it says nothing that can be read.
-func attachedTo(pod *corev1.Pod) (attached []networkStatus) {
-	if err := json.Unmarshal([]byte(pod.Annotations[annotationNetworkStatus]), &attached); err != nil {
-		return nil
-	}
-	return attached
-}
-
-const annotationNetworkStatus = "k8s.v1.cni.cncf.io/network-status"
 
 // observeAttached reads from the pod what Multus has really attached.
 func (s *upfScope) observeAttached(condition string, interfaces ...string) {
 	for _, u := range s.units {
 		if u.pod == nil {
-			s.conditions.no(condition, api.ReasonProgressing, u.status.Name+" does not run")
+			s.conditions.No(condition, api.ReasonProgressing, u.status.Name+" does not run")
 			return
 		}
-		attached := attachedTo(u.pod)
+		attached := workloads.AttachedTo(u.pod)
 		for _, iface := range interfaces {
-			if !slices.ContainsFunc(attached, func(a networkStatus) bool { return a.Interface == iface }) {
-				s.conditions.no(condition, api.ReasonProgressing, fmt.Sprintf("Multus has not reported interface %s of pod %s", iface, u.pod.Name))
+			if !slices.ContainsFunc(attached, func(a workloads.NetworkStatus) bool { return a.Interface == iface }) {
+				s.conditions.No(condition, api.ReasonProgressing, fmt.Sprintf("Multus has not reported interface %s of pod %s", iface, u.pod.Name))
 				return
 			}
 		}
 	}
-	s.conditions.yes(condition, api.ReasonReady, "every unit has its interface "+strings.Join(interfaces, ", "))
+	s.conditions.Yes(condition, api.ReasonReady, "every unit has its interface "+strings.Join(interfaces, ", "))
 }

@@ -32,6 +32,8 @@ import (
 
 	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
 )
@@ -69,7 +71,7 @@ type UPFReconciler struct {
 	applier   *applier
 	certifier *certifier
 	// asking asks units beside the passes.
-	asking *asking
+	asking *asking.Questions
 	// began is when this operator looked at a UPFInstance first.
 	began time.Time
 	begin sync.Once
@@ -78,7 +80,7 @@ type UPFReconciler struct {
 type upfScope struct {
 	upf        *api.UPFInstance
 	core       *api.Core5G
-	conditions conditions
+	conditions conditions.List
 	// kept is what was given to Slices, and what N4 Services are to have again.
 	kept *allocations
 	// halted is why no pod can be made; what runs goes on running then.
@@ -123,7 +125,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		}
 	}
 	base := upf.DeepCopy()
-	s := &upfScope{upf: upf, conditions: conditionsOver(&upf.Status.Conditions, upf.Generation)}
+	s := &upfScope{upf: upf, conditions: conditions.Of(&upf.Status.Conditions, upf.Generation)}
 	phases := []func(context.Context, *upfScope) error{
 		r.findCore,
 		r.allocateEndpoints,
@@ -153,7 +155,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 	if upf.Spec.External == nil {
 		upf.Status.Selector = labels.SelectorFromSet(specs.UPFSelector(upf)).String()
 	}
-	if patchErr := patchStatus(ctx, r.Client, base, upf, base.Status, upf.Status); err == nil {
+	if patchErr := conditions.PatchStatus(ctx, r.Client, base, upf, base.Status, upf.Status); err == nil {
 		err = patchErr
 	}
 	if err == nil && upf.Spec.External == nil {
@@ -185,7 +187,7 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 		return ctrl.Result{}, err
 	}
 	base := upf.DeepCopy()
-	s := &upfScope{upf: upf, conditions: conditionsOver(&upf.Status.Conditions, upf.Generation)}
+	s := &upfScope{upf: upf, conditions: conditions.Of(&upf.Status.Conditions, upf.Generation)}
 	stuck := ""
 	for i := range pods {
 		pod := &pods[i]
@@ -217,7 +219,7 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 	}
 	if len(s.units) > 0 {
 		s.observeEnd()
-		if err := patchStatus(ctx, r.Client, base, upf, base.Status, upf.Status); err != nil {
+		if err := conditions.PatchStatus(ctx, r.Client, base, upf, base.Status, upf.Status); err != nil {
 			return ctrl.Result{}, err
 		}
 		return ctrl.Result{RequeueAfter: s.requeue}, r.discard(ctx, s)
@@ -245,8 +247,8 @@ func (s *upfScope) observeEnd() {
 	slices.SortFunc(status.UnitStatuses, func(a, b api.UnitStatus) int { return strings.Compare(a.Name, b.Name) })
 	status.Places = places(status.UnitStatuses)
 	status.ObservedGeneration = s.upf.Generation
-	s.conditions.no(api.ConditionUnitsReady, api.ReasonDeleting, message)
-	s.conditions.no(api.ConditionReady, api.ReasonDeleting, message)
+	s.conditions.No(api.ConditionUnitsReady, api.ReasonDeleting, message)
+	s.conditions.No(api.ConditionReady, api.ReasonDeleting, message)
 }
 
 func (r *UPFReconciler) pods(ctx context.Context, upf *api.UPFInstance) ([]corev1.Pod, error) {
@@ -305,8 +307,8 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err
 	if mistake != nil {
 		s.halt(mistake)
 		stay, wanted = staying(before, wanted)
-		if !s.conditions.is(api.ConditionPlaced) {
-			s.conditions.no(api.ConditionPlaced, mistake.Reason, mistake.Message)
+		if !s.conditions.Is(api.ConditionPlaced) {
+			s.conditions.No(api.ConditionPlaced, mistake.Reason, mistake.Message)
 		}
 	}
 	allocated, left := specs.AllocateEndpoints(s.upf, wanted, slices.Concat(absent, stay)...)
@@ -318,7 +320,7 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err
 	}
 	for _, problem := range []*specs.Problem{mistake, specs.EndpointsProblem(s.upf, left), specs.UnitsProblem(s.upf)} {
 		if problem != nil {
-			s.conditions.no(api.ConditionEndpointsAllocated, problem.Reason, problem.Message)
+			s.conditions.No(api.ConditionEndpointsAllocated, problem.Reason, problem.Message)
 			return nil
 		}
 	}
@@ -326,7 +328,7 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err
 	if len(absent) > 0 {
 		message += fmt.Sprintf(", and %d kept for Slices that are not there (%s, in ConfigMap %s)", len(absent), absent[0].Slice, s.kept.record.Name)
 	}
-	s.conditions.yes(api.ConditionEndpointsAllocated, api.ReasonReady, message)
+	s.conditions.Yes(api.ConditionEndpointsAllocated, api.ReasonReady, message)
 	return nil
 }
 
@@ -384,7 +386,7 @@ func (s *upfScope) taken(err error) error {
 	}
 	s.halt(&specs.Problem{Reason: api.ReasonNameTaken, Message: taken.Error()})
 	s.again(takenRetry)
-	s.conditions.no(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
+	s.conditions.No(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
 	return nil
 }
 
@@ -394,9 +396,9 @@ func (r *UPFReconciler) applyAttachments(ctx context.Context, s *upfScope) error
 		message := "the cluster has no kind NetworkAttachmentDefinition, so no pod can have N3 and N6 interfaces: install Multus"
 		s.halt(&specs.Problem{Reason: api.ReasonNoMultus, Message: message})
 		s.again(multusRetry)
-		s.conditions.no(api.ConditionN3Attached, api.ReasonNoMultus, message)
-		s.conditions.no(api.ConditionN6Attached, api.ReasonNoMultus, message)
-		s.conditions.no(api.ConditionPlaced, api.ReasonNoMultus, message)
+		s.conditions.No(api.ConditionN3Attached, api.ReasonNoMultus, message)
+		s.conditions.No(api.ConditionN6Attached, api.ReasonNoMultus, message)
+		s.conditions.No(api.ConditionPlaced, api.ReasonNoMultus, message)
 		return nil
 	}
 	if err != nil {
@@ -407,7 +409,7 @@ func (r *UPFReconciler) applyAttachments(ctx context.Context, s *upfScope) error
 		if taken := (*takenError)(nil); errors.As(err, &taken) {
 			s.halt(&specs.Problem{Reason: api.ReasonNameTaken, Message: taken.Error()})
 			s.again(takenRetry)
-			s.conditions.no(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
+			s.conditions.No(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
 			continue
 		}
 		if err != nil {
@@ -650,10 +652,10 @@ func (r *UPFReconciler) knowSuccessors(ctx context.Context, s *upfScope) error {
 	slices.SortFunc(addresses, netip.Addr.Compare)
 	if problem := specs.ControlPlaneSubnetsProblem(s.upf, s.core, addresses); problem != nil {
 		s.again(successorsRetry)
-		s.conditions.no(api.ConditionSuccessorsKnown, problem.Reason, problem.Message)
+		s.conditions.No(api.ConditionSuccessorsKnown, problem.Reason, problem.Message)
 		return nil
 	}
-	s.conditions.yes(api.ConditionSuccessorsKnown, api.ReasonReady, "pods of the SMF take each other's associations over at once")
+	s.conditions.Yes(api.ConditionSuccessorsKnown, api.ReasonReady, "pods of the SMF take each other's associations over at once")
 	return nil
 }
 
@@ -665,8 +667,8 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 	if meta.IsStatusConditionFalse(s.upf.Status.Conditions, api.ConditionLinksUp) { // who does not know is no reason
 		kinds = append(kinds, api.ConditionLinksUp)
 	}
-	if s.conditions.sum(kinds, fmt.Sprintf("%d units forward packets", s.upf.Status.ReadyUnits)) {
-		announce(r.Recorder, s.upf, s.upf.Status.Conditions)
+	if s.conditions.Sum(kinds, fmt.Sprintf("%d units forward packets", s.upf.Status.ReadyUnits)) {
+		conditions.Announce(r.Recorder, s.upf, s.upf.Status.Conditions)
 	}
 	return nil
 }
@@ -676,7 +678,7 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	r.certifier = newCertifier(r.Client, r.applier, r.Recorder, r.Now)
-	r.asking = newAsking()
+	r.asking = asking.New()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.UPFInstance{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
@@ -694,7 +696,7 @@ func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfNode), builder.WithPredicates(nodeChanged())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs), builder.WithPredicates(unitEnded())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(named(api.LabelUPF)), allocationsMoved(api.LabelUPF)).
-		WatchesRawSource(source.Channel(r.asking.answered, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.asking.Answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }
 

@@ -1,4 +1,5 @@
-package controllers
+// Package asking asks pods, SMFs and NRFs beside the passes of a reconciler.
+package asking
 
 import (
 	"context"
@@ -23,13 +24,13 @@ const (
 	answerMemory = 10 * time.Minute
 )
 
-// asking is the questions of one controller and their last answers. A nil one asks within the pass.
-type asking struct {
+// Questions of one controller, and their last answers. A nil one asks within the pass.
+type Questions struct {
 	now func() time.Time
 	// start runs a question beside the pass.
 	start func(func())
-	// answered are the objects whose answers have come.
-	answered chan event.GenericEvent
+	// Answered are the objects whose answers have come.
+	Answered chan event.GenericEvent
 	slots    chan struct{}
 
 	mu   sync.Mutex
@@ -48,33 +49,34 @@ type answer struct {
 	wanted time.Time
 }
 
-// reply is what a pass is told.
-type reply[T any] struct {
-	value T
-	err   error
-	// known is false as long as there is no answer; then neither value nor err says anything.
-	known bool
-	// first is set for the one pass that is told an answer first.
-	first bool
-	// next is when the question is due again.
-	next time.Duration
+// Reply is what a pass is told.
+type Reply[T any] struct {
+	Value T
+	Err   error
+	// Known is false as long as there is no answer; then neither Value nor Err says anything.
+	Known bool
+	// First is set for the one pass that is told an answer first.
+	First bool
+	// Next is when the question is due again.
+	Next time.Duration
 }
 
-func newAsking() *asking {
-	return askingBy(time.Now, func(do func()) { go do() })
+// New has been asked nothing.
+func New() *Questions {
+	return By(time.Now, func(do func()) { go do() })
 }
 
-// askingBy another clock, and with another way to run a question beside the pass.
-func askingBy(now func() time.Time, start func(func())) *asking {
-	return &asking{now: now, start: start, answered: make(chan event.GenericEvent, 1024), slots: make(chan struct{}, questionLimit), last: map[string]*answer{}}
+// By another clock, and with another way to run a question beside the pass.
+func By(now func() time.Time, start func(func())) *Questions {
+	return &Questions{now: now, start: start, Answered: make(chan event.GenericEvent, 1024), slots: make(chan struct{}, questionLimit), last: map[string]*answer{}}
 }
 
-// ask returns the last answer to a question, and asks it anew when there is none about this, or when it is older than an
+// Ask returns the last answer to a question, and asks it anew when there is none about this, or when it is older than an
 // age that the answer itself decides. The question runs beside the pass: it must not touch what the pass goes on with.
-func ask[T any](ctx context.Context, a *asking, object client.Object, question, about string, age func(T, error) time.Duration, do func(context.Context) (T, error)) reply[T] {
+func Ask[T any](ctx context.Context, a *Questions, object client.Object, question, about string, age func(T, error) time.Duration, do func(context.Context) (T, error)) Reply[T] {
 	if a == nil {
 		value, err := do(ctx)
-		return reply[T]{value: value, err: err, known: true, first: true, next: age(value, err)}
+		return Reply[T]{Value: value, Err: err, Known: true, First: true, Next: age(value, err)}
 	}
 	key := question + " " + client.ObjectKeyFromObject(object).String()
 	a.mu.Lock()
@@ -101,16 +103,16 @@ func ask[T any](ctx context.Context, a *asking, object client.Object, question, 
 		a.mu.Lock()
 	}
 	if !e.known || e.about != about {
-		return reply[T]{next: questionTimeout}
+		return Reply[T]{Next: questionTimeout}
 	}
-	out := reply[T]{err: e.err, known: true, first: !e.told, next: max(left(), time.Second)}
-	out.value, _ = e.value.(T)
+	out := Reply[T]{Err: e.err, Known: true, First: !e.told, Next: max(left(), time.Second)}
+	out.Value, _ = e.value.(T)
 	e.told = true
 	return out
 }
 
 // put asks, keeps the answer and has the object looked at again.
-func (a *asking) put(e *answer, object client.Object, about string, do func(context.Context) (any, error)) {
+func (a *Questions) put(e *answer, object client.Object, about string, do func(context.Context) (any, error)) {
 	a.slots <- struct{}{}
 	ctx, cancel := context.WithTimeout(context.Background(), questionTimeout)
 	value, err := do(ctx)
@@ -119,11 +121,11 @@ func (a *asking) put(e *answer, object client.Object, about string, do func(cont
 	a.mu.Lock()
 	e.pending, e.known, e.told, e.about, e.at, e.value, e.err = false, true, false, about, a.now(), value, err
 	a.mu.Unlock()
-	a.answered <- event.GenericEvent{Object: object}
+	a.Answered <- event.GenericEvent{Object: object}
 }
 
 // forget drops answers that nobody has wanted for a while; mu is held.
-func (a *asking) forget(now time.Time) {
+func (a *Questions) forget(now time.Time) {
 	for key, e := range a.last {
 		if !e.pending && now.Sub(e.wanted) > answerMemory {
 			delete(a.last, key)
@@ -131,7 +133,7 @@ func (a *asking) forget(now time.Time) {
 	}
 }
 
-// every is one age for answers and failures.
-func every[T any](age time.Duration) func(T, error) time.Duration {
+// Every is one age for answers and failures.
+func Every[T any](age time.Duration) func(T, error) time.Duration {
 	return func(T, error) time.Duration { return age }
 }

@@ -1,4 +1,4 @@
-package controllers
+package asking
 
 import (
 	"context"
@@ -21,46 +21,46 @@ func askedSlice(name string) *api.Slice {
 
 // One that does not answer holds up no pass, its own or others', and its object is looked at again when it has.
 func TestPassesWaitForNobody(t *testing.T) {
-	a := newAsking()
+	a := New()
 	hold := make(chan struct{})
 	silent := func(context.Context) (string, error) { <-hold; return "at last", nil }
-	age := every[string](time.Hour)
+	age := Every[string](time.Hour)
 	for range 3 {
-		if got := ask(t.Context(), a, askedSlice("silent"), "q", "", age, silent); got.known || got.next <= 0 {
+		if got := Ask(t.Context(), a, askedSlice("silent"), "q", "", age, silent); got.Known || got.Next <= 0 {
 			t.Fatalf("an answer without an answer: %+v", got)
 		}
 	}
-	ask(t.Context(), a, askedSlice("quick"), "q", "", age, func(context.Context) (string, error) { return "here", nil })
-	if woken := <-a.answered; woken.Object.GetName() != "quick" {
+	Ask(t.Context(), a, askedSlice("quick"), "q", "", age, func(context.Context) (string, error) { return "here", nil })
+	if woken := <-a.Answered; woken.Object.GetName() != "quick" {
 		t.Fatalf("%s was woken", woken.Object.GetName())
 	}
-	got := ask(t.Context(), a, askedSlice("quick"), "q", "", age, silent)
-	if !got.known || !got.first || got.value != "here" || got.next < 59*time.Minute {
+	got := Ask(t.Context(), a, askedSlice("quick"), "q", "", age, silent)
+	if !got.Known || !got.First || got.Value != "here" || got.Next < 59*time.Minute {
 		t.Errorf("the answer is %+v", got)
 	}
-	if got = ask(t.Context(), a, askedSlice("quick"), "q", "", age, silent); !got.known || got.first {
+	if got = Ask(t.Context(), a, askedSlice("quick"), "q", "", age, silent); !got.Known || got.First {
 		t.Errorf("the second time it is %+v", got)
 	}
 	close(hold)
-	if woken := <-a.answered; woken.Object.GetName() != "silent" {
+	if woken := <-a.Answered; woken.Object.GetName() != "silent" {
 		t.Fatalf("%s was woken", woken.Object.GetName())
 	}
 	select {
-	case again := <-a.answered:
+	case again := <-a.Answered:
 		t.Errorf("%s was asked more than once at a time", again.Object.GetName())
 	default:
 	}
-	if got = ask(t.Context(), a, askedSlice("silent"), "q", "", age, silent); got.value != "at last" {
+	if got = Ask(t.Context(), a, askedSlice("silent"), "q", "", age, silent); got.Value != "at last" {
 		t.Errorf("the answer is %+v", got)
 	}
 }
 
 func TestAnswersAreOfWhatWasAsked(t *testing.T) {
-	a, clock, count := newAsking(), time.Unix(1000, 0), 0
+	a, clock, count := New(), time.Unix(1000, 0), 0
 	a.now, a.start = func() time.Time { return clock }, func(do func()) { do() }
-	pass := func(about string, fails error) reply[int] {
+	pass := func(about string, fails error) Reply[int] {
 		t.Helper()
-		return ask(t.Context(), a, askedSlice("a"), "q", about, func(_ int, err error) time.Duration {
+		return Ask(t.Context(), a, askedSlice("a"), "q", about, func(_ int, err error) time.Duration {
 			if err != nil {
 				return time.Second
 			}
@@ -82,25 +82,25 @@ func TestAnswersAreOfWhatWasAsked(t *testing.T) {
 	}
 	for i, step := range steps {
 		clock = clock.Add(step.after)
-		if got := pass(step.about, step.fails); !got.known || got.value != step.want || (got.err == nil) != (step.fails == nil) {
+		if got := pass(step.about, step.fails); !got.Known || got.Value != step.want || (got.Err == nil) != (step.fails == nil) {
 			t.Errorf("step %d: %+v, want %d", i, got, step.want)
 		}
 	}
 	// What nobody wants any more is forgotten.
 	clock = clock.Add(answerMemory + time.Second)
-	ask(t.Context(), a, askedSlice("b"), "q", "", every[int](time.Minute), func(context.Context) (int, error) { return 0, nil })
+	Ask(t.Context(), a, askedSlice("b"), "q", "", Every[int](time.Minute), func(context.Context) (int, error) { return 0, nil })
 	if len(a.last) != 1 {
 		t.Errorf("%d answers are kept", len(a.last))
 	}
 }
 
 func TestQuestionsAreBounded(t *testing.T) {
-	a := newAsking()
+	a := New()
 	var at, most atomic.Int64
 	hold := make(chan struct{})
 	let := sync.OnceFunc(func() { close(hold) }) // the number falls and rises again
 	for i := range 4 * questionLimit {
-		ask(t.Context(), a, askedSlice(fmt.Sprint(i)), "q", "", every[int](time.Hour), func(ctx context.Context) (int, error) {
+		Ask(t.Context(), a, askedSlice(fmt.Sprint(i)), "q", "", Every[int](time.Hour), func(ctx context.Context) (int, error) {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Error("a question without an end")
 			}
@@ -116,7 +116,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 		})
 	}
 	for range 4 * questionLimit {
-		<-a.answered
+		<-a.Answered
 	}
 	if most.Load() != questionLimit {
 		t.Errorf("%d at once, want %d", most.Load(), questionLimit)

@@ -1,4 +1,4 @@
-package controllers
+package asking
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 	maxScrape     = 16 << 20
 )
 
-// scrape asks a pod at its port of metrics, and has the answer read.
-func scrape(ctx context.Context, pod *corev1.Pod, path string, read func(io.Reader) error) error {
+// Scrape asks a pod at its port of metrics, and has the answer read.
+func Scrape(ctx context.Context, pod *corev1.Pod, path string, read func(io.Reader) error) error {
 	if pod.Status.PodIP == "" {
 		return fmt.Errorf("pod %s has no address", pod.Name)
 	}

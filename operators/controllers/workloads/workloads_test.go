@@ -1,9 +1,8 @@
-package controllers
+package workloads
 
 import (
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +38,7 @@ func TestPodProblem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.pod.Name = "p"
-			got := podProblem(&c.pod)
+			got := PodProblem(&c.pod)
 			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want …%s…", got, c.want)
 			}
@@ -59,37 +58,9 @@ func TestAvailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)}, Status: c.status}
-			if got := available(d); got != c.want {
+			if got := Available(d); got != c.want {
 				t.Errorf("got %v", got)
 			}
 		})
-	}
-}
-
-func TestBackoffDoublesAndEnds(t *testing.T) {
-	want := []time.Duration{5, 10, 20, 40, 80, 160, 300, 300}
-	for i, w := range want {
-		if got := backoff(int32(i + 1)); got != w*time.Second {
-			t.Errorf("after %d rejections: %s, want %s", i+1, got, w*time.Second)
-		}
-	}
-	if got := backoff(1 << 30); got != backoffLast {
-		t.Errorf("after very many: %s", got)
-	}
-}
-
-func TestN2Address(t *testing.T) {
-	ports := func(nodePort int32) corev1.ServiceSpec {
-		return corev1.ServiceSpec{ClusterIP: "10.96.0.7", Ports: []corev1.ServicePort{{Port: 38412, NodePort: nodePort}}}
-	}
-	for want, s := range map[string]*corev1.Service{
-		"10.96.0.7:38412":       {Spec: ports(0)},
-		"<any node>:30412":      {Spec: ports(30412)},
-		"192.0.2.9:38412":       {Spec: ports(30412), Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.9"}}}}},
-		"amf.example.org:38412": {Spec: ports(30412), Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: "amf.example.org"}}}}},
-	} {
-		if got := n2Address(s); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
 	}
 }
