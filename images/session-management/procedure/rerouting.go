@@ -139,6 +139,9 @@ func moved(s *record.Session) bool { return s.Left != nil && s.Left.CPSEID == s.
 
 // unitGone: a unit does not come back (TS 23.527 4.2). A branch can be done without; an anchor is left, or the UE asks for another session.
 func (t *turn) unitGone(node string) {
+	if node != "" && !t.in.Config.UnitGone(node) { // it is back: the word has waited for a procedure to end
+		return
+	}
 	s := t.s
 	switch left := s.Left; {
 	case s.Phase == record.Releasing:

@@ -181,6 +181,9 @@ func TestRerouting(t *testing.T) {
 			{name: "the branch has restarted", event: UnitRestarted{NodeID: edgeID}}, unitRefuses, unitLost, unitRefuses, unitDone, heardWay, laterWay, unitDone, arrived,
 		}},
 		{name: "the branch is taken away: without it", with: edge, from: branched, acts: []act{byNode(edgeID), unitDone, heardWay, laterWay, unitMute}},
+		{name: "the branch was taken away, and is there again when that is heard: what was left there is deleted", with: edge, from: branched, acts: []act{
+			leaves, unitDone, heardWay, {name: edgeID + " was gone", event: UnitGone{NodeID: edgeID}}, laterWay, unitDone,
+		}},
 		{name: "the branch drains: without it", with: edge, from: branched, acts: []act{{name: "it drains", event: UnitDrains{NodeID: edgeID}, drains: edgeID}, unitDone, heardWay, laterWay, unitDone}},
 		{name: "the networks of a breakout are others: the branch is made anew", with: edge, from: branched, acts: []act{
 			{name: "the Slice", event: SettingsChanged{}, first: func(list []configuration.Slice) {

@@ -87,6 +87,7 @@ var fresh = []uint64{
 	371788, // likewise
 	373341, // a unit that began anew gave what a session had to another, because it heard behind its association that there is something to restore: the world's fault
 	380579, // an access network said late that it had taken a flow, while its end, which it was told nothing of, was under way, and kept it
+	382566, // that a unit does not come back was heard behind a path switch, when it was back, and what was left there was not deleted
 }
 
 const subscribers = 4
