@@ -138,24 +138,35 @@ func (d *Database) subscriber(r *row) (Subscriber, error) {
 
 // Get returns those of the SUPIs that are there.
 func (d *Database) Get(ctx context.Context, supis ...string) (map[string]Subscriber, error) {
-	rows, err := d.pool.Query(ctx, `SELECT `+columns+` FROM core5g.subscribers WHERE supi = ANY($1)`, supis)
+	rows, err := d.rows(ctx, supis)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	out := make(map[string]Subscriber)
-	for rows.Next() {
-		var r row
-		if err := r.scan(rows); err != nil {
+	out := make(map[string]Subscriber, len(rows))
+	for supi, r := range rows {
+		if out[supi], err = d.subscriber(r); err != nil {
 			return nil, err
 		}
-		s, err := d.subscriber(&r)
-		if err != nil {
-			return nil, err
-		}
-		out[r.supi] = s
 	}
-	return out, rows.Err()
+	return out, nil
+}
+
+// rows of those of the SUPIs that are there.
+func (d *Database) rows(ctx context.Context, supis []string) (map[string]*row, error) {
+	found, err := d.pool.Query(ctx, `SELECT `+columns+` FROM core5g.subscribers WHERE supi = ANY($1)`, supis)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	out := make(map[string]*row, len(supis))
+	for found.Next() {
+		r := new(row)
+		if err := r.scan(found); err != nil {
+			return nil, err
+		}
+		out[r.supi] = r
+	}
+	return out, found.Err()
 }
 
 // page is how many rows are read at a time.

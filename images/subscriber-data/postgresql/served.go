@@ -21,9 +21,6 @@ import (
 // ErrAway is what requests are answered while the database does not answer, and nothing is cached of the subscriber.
 var ErrAway = sbi.NewProblem(http.StatusServiceUnavailable, "NF_FAILOVER", "the database of subscribers does not answer, and this one was not served lately: ask again")
 
-// readLimit is for one row: a UE's T3510 is 15 s (TS 24.501 table 10.2.1), and the AMF asks more than once.
-const readLimit = 2 * time.Second
-
 // Results of a look-up, as the metric counts them.
 const (
 	resultCached  = "cached"
@@ -47,25 +44,21 @@ type Served struct {
 	epoch uint64
 	cache *cache
 	reads map[string]*read
-	tell  []func(supi string)
+	// waiting are those of the reads that no reader has taken yet, of which there are so many.
+	waiting []*read
+	readers int
+	tell    []func(supi string)
+	// find is Database.rows, unless a test answers.
+	find func(ctx context.Context, supis []string) (map[string]*row, error)
 
 	lookUps *prometheus.CounterVec
 	upGauge prometheus.Gauge
 }
 
-// read is a question that is under way; whoever else asks meanwhile waits for it.
-type read struct {
-	done chan struct{}
-	row  *row
-	err  error
-	// changed while it was under way: what it finds may be what was before.
-	changed bool
-}
-
 // NewServed serves a database, of which it caches so many subscribers. Nothing is read before Run.
 func NewServed(d *Database, cached int, log *slog.Logger, reg prometheus.Registerer) *Served {
 	s := &Served{
-		database: d, log: log, readLimit: readLimit, answerLimit: answerLimit, decoder: decoder{known: make(map[subscribed]*decoded)}, cache: newCache(cached), reads: make(map[string]*read),
+		database: d, find: d.rows, log: log, readLimit: readLimit, answerLimit: answerLimit, decoder: decoder{known: make(map[subscribed]*decoded)}, cache: newCache(cached), reads: make(map[string]*read),
 		lookUps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "core5g_subscriber_database_lookups_total", Help: "Look-ups of subscribers that no Subscriber object names, by result.",
 		}, []string{"result"}),
@@ -137,12 +130,7 @@ func (s *Served) row(ctx context.Context, supi string) (*row, error) {
 		s.count(resultRefused)
 		return nil, ErrAway
 	}
-	asked, underWay := s.reads[supi]
-	if !underWay {
-		asked = &read{done: make(chan struct{})}
-		s.reads[supi] = asked
-		go s.read(supi, asked, s.epoch)
-	}
+	asked := s.ask(supi)
 	s.mu.Unlock()
 	select {
 	case <-asked.done:
@@ -172,28 +160,6 @@ func (s *Served) answer(cached *row, asked *read) (*row, error) {
 }
 
 func (s *Served) count(result string) { s.lookUps.WithLabelValues(result).Inc() }
-
-// read a row. Nobody's request ends it: others wait for it, too.
-func (s *Served) read(supi string, asked *read, epoch uint64) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.readLimit)
-	defer cancel()
-	r := new(row)
-	err := r.scan(s.database.pool.QueryRow(ctx, `SELECT `+columns+` FROM core5g.subscribers WHERE supi = $1`, supi))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer close(asked.done)
-	if s.reads[supi] == asked {
-		delete(s.reads, supi)
-	}
-	asked.row, asked.err = r, err
-	switch {
-	case asked.changed || epoch != s.epoch:
-	case err == nil:
-		s.cache.put(r, epoch)
-	case errors.Is(err, pgx.ErrNoRows):
-		s.cache.remove(supi)
-	}
-}
 
 // changed says that SUPIs are not as they were; the caller tells of it.
 func (s *Served) changed(supis []string) {

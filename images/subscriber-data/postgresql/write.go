@@ -155,23 +155,18 @@ func (d *Database) takenGPSIs(ctx context.Context, list []Subscriber, place map[
 
 // readable are those that are there; nil is one whose keys cannot be opened, which is written anew.
 func (d *Database) readable(ctx context.Context, supis []string) (map[string]*Subscriber, error) {
-	rows, err := d.pool.Query(ctx, `SELECT `+columns+` FROM core5g.subscribers WHERE supi = ANY($1)`, supis)
+	rows, err := d.rows(ctx, supis)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	out := make(map[string]*Subscriber)
-	for rows.Next() {
-		var r row
-		if err := r.scan(rows); err != nil {
-			return nil, err
-		}
-		out[r.supi] = nil
-		if s, err := d.subscriber(&r); err == nil {
-			out[r.supi] = &s
+	out := make(map[string]*Subscriber, len(rows))
+	for supi, r := range rows {
+		out[supi] = nil
+		if s, err := d.subscriber(r); err == nil {
+			out[supi] = &s
 		}
 	}
-	return out, rows.Err()
+	return out, nil
 }
 
 // same says whether two are, as the database would have them.
