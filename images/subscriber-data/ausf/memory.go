@@ -95,7 +95,7 @@ func (y *memory) add(ctx context.Context, supi string, open func(*remembered) (o
 		m.Open = append(m.Open, o)
 		m.Open = m.Open[max(0, len(m.Open)-mostOpen):]
 		value, err := json.Marshal(m)
-		return records.Becomes{Value: value, Join: []string{groupOfAll}}, err
+		return records.Becomes{Value: value, Join: []string{groupOfAll}, Random: true}, err
 	})
 	if err != nil {
 		return "", err
@@ -151,7 +151,7 @@ func (y *memory) becomes(m *remembered, sequences *aka.Sequences) (records.Becom
 		return records.Becomes{Leave: []string{groupOfAll}}, nil
 	}
 	value, err := json.Marshal(m)
-	return records.Becomes{Value: value}, err
+	return records.Becomes{Value: value, Random: true}, err
 }
 
 // tidy drops what need not be remembered any more: a phone that does not answer leaves its challenge behind.

@@ -2,6 +2,7 @@ package ausf
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -36,11 +37,43 @@ func make16(b byte) []byte {
 
 func newTestMemory(t *testing.T, now func() time.Time) *memory {
 	t.Helper()
+	return memoryIn(t, inmemory.New(time.Now), now)
+}
+
+func memoryIn(t *testing.T, store sessionstore.Store, now func() time.Time) *memory {
+	t.Helper()
 	sealer, err := sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newMemory(records.New(inmemory.New(time.Now), sealer, "a"), now)
+	return newMemory(records.New(store, sealer, "a"), now)
+}
+
+// Challenges are written as they are, however many wait: packing what is random takes longer than the rest of a challenge.
+func TestChallengesAreNotPacked(t *testing.T) {
+	const supi = "imsi-208930000000001"
+	store := inmemory.New(time.Now)
+	y, sequences := memoryIn(t, store, time.Now), aka.KeptSequences(time.Now, 0)
+	var id string
+	for n := range mostOpen {
+		id = begin(t, y, sequences, supi, byte(n))
+	}
+	plain := func(open int) {
+		t.Helper()
+		kept, err := store.Read(t.Context(), keyPrefix+supi)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := y.records.Sealer().Open(keyPrefix+supi, kept.Value)
+		if m := new(remembered); err != nil || json.Unmarshal(value, m) != nil || len(m.Open) != open {
+			t.Errorf("the record of %d challenges is kept as %q, %v; want JSON", open, value, err)
+		}
+	}
+	plain(mostOpen)
+	if _, ok, err := y.take(t.Context(), id, sequences); !ok || err != nil {
+		t.Fatalf("the last is confirmed: %v, %v", ok, err)
+	}
+	plain(mostOpen - 1)
 }
 
 // A challenge can be confirmed for a minute, the last few of a subscriber alone, and by nobody else's identifier.

@@ -15,7 +15,7 @@ import (
 const (
 	// packedOnce is the number of words; no JSON begins with it.
 	packedOnce = 0x01
-	// worthIt is how long a record is that is packed: an authentication that is under way is not, which lasts for seconds and is random.
+	// worthIt is how long a record is that is packed.
 	worthIt = 256
 )
 

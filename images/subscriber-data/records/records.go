@@ -144,6 +144,8 @@ func (r *Records) await(ctx context.Context, key string) (seen, error) {
 type Becomes struct {
 	Value       []byte
 	Join, Leave []string
+	// Random: it lasts for seconds, and most of it has never been said before, so that packing it costs more than it saves.
+	Random bool
 }
 
 // ErrKeep, returned by what changes a record, leaves it as it is, and is no error of Change.
@@ -210,7 +212,11 @@ func (r *Records) commit(ctx context.Context, key string, was sessionstore.Revis
 		JoinGroups: becomes.Join, LeaveGroups: becomes.Leave,
 	}
 	if becomes.Value != nil {
-		c.Value = r.sealer.Seal(key, pack(becomes.Value))
+		kept := becomes.Value
+		if !becomes.Random {
+			kept = pack(kept)
+		}
+		c.Value = r.sealer.Seal(key, kept)
 	}
 	for {
 		lease, err := r.seat.lease(ctx)
