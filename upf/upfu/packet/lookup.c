@@ -89,5 +89,7 @@ lookup_burst(struct worker *w, struct burst *b)
 		p->bucket = bucketmap_index(map, p->key);
 		bucketmap_prefetch(map, p->bucket);
 	}
+	if (unlikely(w->nat != NULL))
+		nat_fetch_in(w, b);
 	burst_each(w, b, lookup_part);
 }

@@ -2,6 +2,7 @@
 
 #include <rte_icmp.h>
 #include <rte_malloc.h>
+#include <rte_prefetch.h>
 #include <rte_random.h>
 #include <rte_tcp.h>
 #include <rte_udp.h>
@@ -616,4 +617,106 @@ nat_hide(struct worker *w, enum upf_port n6, void *packet, uint16_t length)
 	m = find_in(w, part, e.proto, ip->dst_addr, *e.port);
 	if (m != NULL)
 		translate(&e, part_more(part)->nat_addr, rte_cpu_to_be_16(m->outer));
+}
+
+// ---- ahead of a burst ----------------------------------------------------------------------------
+
+// Where a packet's mapping is looked for, as far as that is known.
+struct look {
+	const struct part *part;
+	const struct bucketmap *blocks;
+	uint64_t block;
+	uint32_t bucket;
+	uint16_t outer; // the public port
+	uint8_t proto;
+	const uint32_t *chain;
+};
+
+// Most chains have one mapping.
+static void
+fetch_first(const struct nat *nat, const uint32_t *chain)
+{
+	const struct nat_mapping *m = &nat->mapping[*chain];
+
+	if (*chain == NONE)
+		return;
+	rte_prefetch0(m); // which may lie across two lines
+	rte_prefetch0((const uint8_t *)(m + 1) - 1);
+}
+
+void
+nat_fetch_out(struct worker *w, const struct burst *b)
+{
+	const uint32_t *chain[BURST];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct pkt *p = b->live[i];
+		struct endpoint e;
+
+		if ((p->pdr->mark & PDR_NAT) == 0 || p->ip6 || ipv4_is_fragment(pkt_ip(p)) ||
+			find_endpoint(&e, pkt_ip(p), p->ip_len, SOURCE, false,
+				UPF_DROP_MALFORMED_INNER) != PKT_NEXT ||
+			e.quoted != NULL)
+			continue;
+		rte_prefetch0(part_more(p->part));
+		chain[n] = chain_in(w->nat, p->part, e.proto, e.ip->src_addr, *e.port);
+		rte_prefetch0(chain[n++]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		fetch_first(w->nat, chain[i]);
+}
+
+// Whether the packet is one that nat_in() will translate by a block of ports, and by which.
+static bool
+looks_in(const struct worker *w, const struct pkt *p, struct look *l)
+{
+	enum upf_port n6 = (enum upf_port)p->port;
+	struct endpoint e;
+
+	if (p->tunnel || p->ip6 || w->port[n6].bridge || !nat_owns(w, n6, pkt_ip(p)->dst_addr) ||
+		ipv4_is_fragment(pkt_ip(p)) ||
+		find_endpoint(&e, pkt_ip(p), p->ip_len, DESTINATION, false,
+			UPF_DROP_MALFORMED_IP) != PKT_NEXT ||
+		e.quoted != NULL)
+		return false;
+	l->outer = rte_be_to_cpu_16(*e.port);
+	l->proto = e.proto;
+	l->blocks = &w->sessions->nat[n6 - UPF_PORT_N6];
+	l->block = nat_block_of(w, n6, nat_key(e.ip->dst_addr, l->outer));
+	return l->blocks->buckets != NULL;
+}
+
+void
+nat_fetch_in(struct worker *w, const struct burst *b)
+{
+	struct look look[BURST];
+	unsigned n = 0, found = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		struct look *l = &look[n];
+
+		if (!looks_in(w, b->live[i], l))
+			continue;
+		l->bucket = bucketmap_index(l->blocks, l->block);
+		bucketmap_prefetch(l->blocks, l->bucket);
+		n++;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t ref = bucketmap_find(look[i].blocks, look[i].bucket, look[i].block);
+
+		if (ref == BUCKETMAP_NONE)
+			continue;
+		look[found] = look[i];
+		look[found].part = session_part(w->sessions, ref);
+		rte_prefetch0(look[found].part);
+		rte_prefetch0((const uint8_t *)look[found].part + RTE_CACHE_LINE_SIZE);
+		found++;
+	}
+	for (unsigned i = 0; i < found; i++) {
+		look[i].chain = chain_out(w->nat, look[i].part, look[i].proto, look[i].outer);
+		rte_prefetch0(look[i].chain);
+	}
+	for (unsigned i = 0; i < found; i++)
+		fetch_first(w->nat, look[i].chain);
 }

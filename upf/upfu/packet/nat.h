@@ -36,6 +36,7 @@
 #include "rules/session.h"
 #include "upf_abi.h"
 
+struct burst;
 struct pkt;
 
 // -1: out of memory.
@@ -49,6 +50,11 @@ int nat_out(struct worker *w, struct pkt *p);
 // A packet from N6 that is to no UE's address. PKT_NEXT: it has its part, and where that is at home here it is translated.
 // Else a verdict.
 int nat_in(struct worker *w, struct pkt *p);
+// What these two read of a burst's packets is cold with many sessions, and each line says where the next is: fetched ahead, a step
+// for all packets at a time. A packet that is missed here is translated all the same. nat_fetch_out() is of packets with a
+// PDR, nat_fetch_in() of packets with a key; both are called where there is a table.
+void nat_fetch_out(struct worker *w, const struct burst *b);
+void nat_fetch_in(struct worker *w, const struct burst *b);
 // The packet, which had come by N6 and is on its way to a UE, as whoever sent it knows it.
 void nat_hide(struct worker *w, enum upf_port n6, void *packet, uint16_t length);
 

@@ -54,6 +54,8 @@ worker_forward(struct worker *w, struct burst *b)
 	trace_stage(w, b, UPF_STAGE_LOOKUP);
 	pdr_burst(w, b);
 	trace_stage(w, b, UPF_STAGE_PDR);
+	if (unlikely(w->nat != NULL))
+		nat_fetch_out(w, b);
 	qer_burst(w, b);
 	trace_stage(w, b, UPF_STAGE_QER);
 	worker_leave(w, b);
