@@ -29,6 +29,7 @@ import (
 	"core5g.dev/core5g/operators/admission"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -440,14 +441,14 @@ func runWatching(t *testing.T, env *envtest.Environment, port int32, forbidden *
 	account.QPS, account.Burst = 100, 200
 	account.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":core5g-operator"}
 	account.Wrap(forbidden.wrap)
-	scheme, err := controllers.Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
 	certificate := &admission.Certificate{Namespace: namespace, Name: webhookName, Configuration: webhookConfiguration, Now: time.Now}
 	skip := true // other tests have controllers of these names
 	options := ctrl.Options{
-		Scheme: scheme, Cache: controllers.CacheOptions(namespaces...), NewClient: controllers.NewClient, Metrics: server.Options{BindAddress: "0"},
+		Scheme: scheme, Cache: cluster.CacheOptions(namespaces...), NewClient: cluster.NewClient, Metrics: server.Options{BindAddress: "0"},
 		Controller:     config.Controller{SkipNameValidation: &skip},
 		WebhookServer:  certificate.Server(int(port)),
 		LeaderElection: true, LeaderElectionID: "core5g-operator", LeaderElectionNamespace: namespace,

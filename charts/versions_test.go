@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
-	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/managertest"
 )
 
@@ -161,19 +161,19 @@ func writtenBy(t *testing.T, c client.Client, o *unstructured.Unstructured, vers
 func followVersions(t *testing.T, config *rest.Config) {
 	t.Helper()
 	silence()
-	scheme, err := controllers.Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: controllers.CacheOptions(), NewClient: controllers.NewClient, Metrics: server.Options{BindAddress: "0"},
+		Scheme: scheme, Cache: cluster.CacheOptions(), NewClient: cluster.NewClient, Metrics: server.Options{BindAddress: "0"},
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []client.Object{&api.Core5G{}, &api.Slice{}, &api.UPFInstance{}, &api.Subscriber{}} {
-		if err := (&controllers.StoredVersion{Client: mgr.GetClient(), Kind: kind}).SetupWithManager(mgr); err != nil {
+		if err := (&cluster.StoredVersion{Client: mgr.GetClient(), Kind: kind}).SetupWithManager(mgr); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -37,6 +37,7 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/apiservertest"
 	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -312,14 +313,14 @@ func runOperator(t *testing.T, env *envtest.Environment, port int32, clock *move
 	silence()
 	account := rest.CopyConfig(env.Config)
 	account.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":core5g-operator"}
-	scheme, err := controllers.Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
 	certificate := &admission.Certificate{Namespace: namespace, Name: webhookName, Configuration: webhookConfiguration, Now: clock.now}
 	skip := true // controllers of the two replicas have the same names
 	options := ctrl.Options{
-		Scheme: scheme, Cache: controllers.CacheOptions(namespace), NewClient: controllers.NewClient, Metrics: server.Options{BindAddress: "0"},
+		Scheme: scheme, Cache: cluster.CacheOptions(namespace), NewClient: cluster.NewClient, Metrics: server.Options{BindAddress: "0"},
 		Controller:     config.Controller{SkipNameValidation: &skip},
 		WebhookServer:  certificate.Server(int(port)),
 		LeaderElection: true, LeaderElectionID: "core5g-operator", LeaderElectionNamespace: namespace,
@@ -499,7 +500,7 @@ func TestWebhookRights(t *testing.T) {
 // userOf an API server, as config says.
 func userOf(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
-	scheme, err := controllers.Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -63,10 +64,10 @@ func subscriber(name string, minute int, supi, gpsi string, slices ...string) *a
 	return s
 }
 
-// cluster holds the objects that are there.
-func cluster(t *testing.T, objects ...client.Object) client.WithWatch {
+// holding the objects that are there.
+func holding(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
-	scheme, err := controllers.Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func TestCreate(t *testing.T) {
 		"before its Slice": {subscriber("b", 0, "imsi-208930000000002", "", "first", "later"), wants{warning: "Slice later does not exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateCreate(t.Context(), c.object)
+			warnings, err := validatorOf(holding(t, there...), c.object).ValidateCreate(t.Context(), c.object)
 			c.check(t, warnings, err)
 		})
 	}
@@ -247,14 +248,14 @@ func TestCreate(t *testing.T) {
 			edge := elsewhere("edge", 4, "198.51.100.16/28")
 			edge.Spec.External.N4.Address, edge.Spec.External.Pools = "198.51.100.7", []api.ExternalPool{{Range: "10.60.0.0/16"}}
 			there := append([]client.Object{own, static("c", 3, "10.47.0.1", "2001:db8:47::/64"), behind("d", 5, "192.168.7.0/24", "2001:db8:7::/48"), edge}, there[1:]...)
-			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateCreate(t.Context(), c.object)
+			warnings, err := validatorOf(holding(t, there...), c.object).ValidateCreate(t.Context(), c.object)
 			c.check(t, warnings, err)
 		})
 	}
 	t.Run("no endpoint left", func(t *testing.T) {
 		full := append([]client.Object{slice("third", 3, "000003", "10.48.0.0/16")}, there...)
 		s := second(func(*api.Slice) {})
-		warnings, err := validatorOf(cluster(t, full...), s).ValidateCreate(t.Context(), s)
+		warnings, err := validatorOf(holding(t, full...), s).ValidateCreate(t.Context(), s)
 		wants{warning: "spec.n3.endpoints 172.30.3.16/31 has no address left for Slice second"}.check(t, warnings, err)
 	})
 }
@@ -284,7 +285,7 @@ func TestNetworkInstances(t *testing.T) {
 		s.Spec.SNSSAI.SST, s.Spec.DataNetworks[0].NetworkInstance = 2, "office"
 	})
 	own.Spec.SliceCatalogue = append(own.Spec.SliceCatalogue, create.Spec.SNSSAI)
-	v := validatorOf(cluster(t, there...), create)
+	v := validatorOf(holding(t, there...), create)
 	warnings, err := v.ValidateCreate(t.Context(), create)
 	wants{}.check(t, warnings, err)
 	create.Spec.DataNetworks[0].NetworkInstance = "ims"
@@ -327,7 +328,7 @@ func TestNetworkInstances(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := c.before.DeepCopyObject().(client.Object)
 			c.change(after)
-			warnings, err := validatorOf(cluster(t, there...), after).ValidateUpdate(t.Context(), c.before, after)
+			warnings, err := validatorOf(holding(t, there...), after).ValidateUpdate(t.Context(), c.before, after)
 			c.check(t, warnings, err)
 		})
 	}
@@ -467,7 +468,7 @@ func TestUpdate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := c.before.DeepCopyObject().(client.Object)
 			c.change(after)
-			warnings, err := validatorOf(cluster(t, there...), after).ValidateUpdate(t.Context(), c.before, after)
+			warnings, err := validatorOf(holding(t, there...), after).ValidateUpdate(t.Context(), c.before, after)
 			if _, is := c.before.(*api.Core5G); is {
 				warnings = without(warnings, "Slice wrong:")
 			}
@@ -509,7 +510,7 @@ func TestDelete(t *testing.T) {
 		"a Subscriber that is named by none": {there[4], ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateDelete(t.Context(), c.object)
+			warnings, err := validatorOf(holding(t, there...), c.object).ValidateDelete(t.Context(), c.object)
 			wants{warning: c.warning}.check(t, warnings, err)
 		})
 	}
@@ -517,7 +518,7 @@ func TestDelete(t *testing.T) {
 
 // A question that cannot be answered is no refusal.
 func TestNoAnswerIsNoRefusal(t *testing.T) {
-	broken := interceptor.NewClient(cluster(t), interceptor.Funcs{
+	broken := interceptor.NewClient(holding(t), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return errors.New("the cache is not there")
 		},
@@ -552,12 +553,12 @@ func TestUpdateOfAUPFElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := edge.DeepCopy()
 			c.change(after)
-			warnings, err := validatorOf(cluster(t, own, edge, served), after).ValidateUpdate(t.Context(), edge, after)
+			warnings, err := validatorOf(holding(t, own, edge, served), after).ValidateUpdate(t.Context(), edge, after)
 			c.check(t, warnings, err)
 		})
 	}
 	after := with(own.DeepCopy(), func(c *api.Core5G) { c.Spec.ControlPlane = api.ControlPlaneFree5GC })
-	warnings, err := validatorOf(cluster(t, own, edge), after).ValidateUpdate(t.Context(), own, after)
+	warnings, err := validatorOf(holding(t, own, edge), after).ValidateUpdate(t.Context(), own, after)
 	if err != nil || !strings.Contains(strings.Join(warnings, "\n"), "UPFInstance edge: external needs core5g's own SMF") {
 		t.Errorf("free5GC's SMF: %q, %v", warnings, err)
 	}

@@ -38,6 +38,7 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/apiservertest"
 	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -276,19 +277,19 @@ func operated(t *testing.T) (*user, *envtest.Environment) {
 			}},
 		})
 	}
-	env, cluster := apiservertest.Start(t, func(env *envtest.Environment) {
+	env, restConfig := apiservertest.Start(t, func(env *envtest.Environment) {
 		env.WebhookInstallOptions = envtest.WebhookInstallOptions{
 			LocalServingHost: "127.0.0.1", LocalServingPort: loopback.Port(t), ValidatingWebhooks: []*admissionv1.ValidatingWebhookConfiguration{asked},
 		}
 		env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.96.0.0/16")
 	})
-	cluster.QPS, cluster.Burst = 500, 1000
-	scheme, err := controllers.Scheme()
+	restConfig.QPS, restConfig.Burst = 500, 1000
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := ctrl.NewManager(rest.CopyConfig(cluster), ctrl.Options{
-		Scheme: scheme, Cache: controllers.CacheOptions(), NewClient: controllers.NewClient, Metrics: server.Options{BindAddress: "0"},
+	mgr, err := ctrl.NewManager(rest.CopyConfig(restConfig), ctrl.Options{
+		Scheme: scheme, Cache: cluster.CacheOptions(), NewClient: cluster.NewClient, Metrics: server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Host: env.WebhookInstallOptions.LocalServingHost, Port: env.WebhookInstallOptions.LocalServingPort, CertDir: env.WebhookInstallOptions.LocalServingCertDir,
@@ -313,7 +314,7 @@ func operated(t *testing.T) (*user, *envtest.Environment) {
 		t.Fatalf("the webhook does not serve: %v", started(nil))
 	}
 	u := &user{told: &apiservertest.Warnings{}}
-	mine := rest.CopyConfig(cluster)
+	mine := rest.CopyConfig(restConfig)
 	mine.WarningHandlerWithContext = u.told
 	strict, err := client.New(mine, client.Options{Scheme: scheme})
 	if err != nil {

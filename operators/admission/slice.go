@@ -7,6 +7,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -21,7 +22,7 @@ func (r sliceRules) judge(ctx context.Context, slice *api.Slice) (verdict, error
 		return v, err
 	}
 	upf, missing := specs.SelectUPF(slice, upfs)
-	networks, err := controllers.ClusterNetworks(ctx, r.cached, r.live, slice.Namespace)
+	networks, err := cluster.Networks(ctx, r.cached, r.live, slice.Namespace)
 	if err != nil {
 		return v, err
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -32,7 +33,7 @@ func (r *CoreReconciler) leaveOtherAMF(ctx context.Context, core *api.Core5G) (p
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return "", err
-	case err == nil && owns(core, d) && !maps.Equal(d.Spec.Selector.MatchLabels, specs.AMFLabels(core)):
+	case err == nil && cluster.Owns(core, d) && !maps.Equal(d.Spec.Selector.MatchLabels, specs.AMFLabels(core)):
 		return fmt.Sprintf("%s goes first: Deployment %s is being deleted", other, d.Name), r.applier.remove(ctx, core, d)
 	}
 	var pods corev1.PodList

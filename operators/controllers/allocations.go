@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -74,7 +75,7 @@ func (a *applier) keep(ctx context.Context, k *allocations) error {
 			return client.IgnoreNotFound(err)
 		}
 		if there.Labels[api.LabelManagedBy] != specs.FieldOwner {
-			return &takenError{kind: "ConfigMap", name: k.record.Name}
+			return &cluster.TakenError{Kind: "ConfigMap", Name: k.record.Name}
 		}
 		return err // the cache is behind: the next pass sees it
 	}
@@ -156,7 +157,7 @@ func (a *applier) giveBack(ctx context.Context, k *allocations, s *corev1.Servic
 		return err
 	}
 	if err == nil {
-		if err := belongs("Service", there, metav1.GetControllerOf(s)); err != nil || specs.HasAllocatedAddress(there, k.entries) {
+		if err := cluster.Belongs("Service", there, metav1.GetControllerOf(s)); err != nil || specs.HasAllocatedAddress(there, k.entries) {
 			return err
 		}
 		if err := client.IgnoreNotFound(a.client.Delete(ctx, there, client.Preconditions{UID: &there.UID})); err != nil {

@@ -10,15 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/specs"
 )
 
 // applier applies objects server-side with the one field owner. It remembers what it applied last and
 // what the API server made of it, and stays quiet while both are the same: reconciling is cheap, and
-// a change by somebody else is still undone. Objects of others with the same name are a takenError.
+// a change by somebody else is still undone. Objects of others with the same name are a cluster.TakenError.
 type applier struct {
 	client client.Client
 	// live reads past the cache.
@@ -62,7 +64,7 @@ func (a *applier) apply(ctx context.Context, object client.Object) error {
 	case a.last(key) == mark(hash, live):
 		return copyInto(object, live)
 	default:
-		if err := belongs(gvk.Kind, live, metav1.GetControllerOf(desired)); err != nil {
+		if err := cluster.Belongs(gvk.Kind, live, metav1.GetControllerOf(desired)); err != nil {
 			return err
 		}
 		options = append(options, client.ForceOwnership)
@@ -166,17 +168,22 @@ func (a *applier) remove(ctx context.Context, owner client.Object, object client
 	if err != nil {
 		return err
 	}
-	if !owns(owner, object) || !object.GetDeletionTimestamp().IsZero() {
+	if !cluster.Owns(owner, object) || !object.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
 	return client.IgnoreNotFound(a.client.Delete(ctx, object, client.PropagationPolicy("Background")))
 }
 
-func owns(owner, object client.Object) bool {
-	for _, o := range object.GetOwnerReferences() {
-		if o.UID == owner.GetUID() {
-			return true
-		}
+// free looks past the cache, which has the operator's own objects alone, whether a name is free.
+func (a *applier) free(ctx context.Context, gvk schema.GroupVersionKind, desired client.Object) error {
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(gvk)
+	err := a.live.Get(ctx, client.ObjectKeyFromObject(desired), there)
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
-	return false
+	if err != nil {
+		return fmt.Errorf("look for %s %s: %w", gvk.Kind, desired.GetName(), err)
+	}
+	return cluster.Belongs(gvk.Kind, there, metav1.GetControllerOf(desired))
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -63,7 +64,7 @@ func TestObjectsOfOthersAreLeftAsTheyAre(t *testing.T) {
 		"that of an earlier core of the same name": {there: &metav1.ObjectMeta{Labels: labels, OwnerReferences: owner("Core5G", "core5g", "")}, want: "belongs to an earlier Core5G core5g"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scheme, err := Scheme()
+			scheme, err := cluster.Scheme()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,16 +88,16 @@ func TestObjectsOfOthersAreLeftAsTheyAre(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.want == "" {
-				if err != nil || after.Spec.Selector["app"] != "ours" || !owns(core, after) {
+				if err != nil || after.Spec.Selector["app"] != "ours" || !cluster.Owns(core, after) {
 					t.Errorf("error %v, and there is %+v", err, after)
 				}
 				return
 			}
-			var taken *takenError
+			var taken *cluster.TakenError
 			if !errors.As(err, &taken) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
-			if after.Spec.Selector["app"] != "theirs" || owns(core, after) {
+			if after.Spec.Selector["app"] != "theirs" || cluster.Owns(core, after) {
 				t.Errorf("it was touched: %+v", after)
 			}
 			if err := a.remove(t.Context(), core, wanted.DeepCopy()); err != nil {
@@ -156,7 +157,7 @@ func (e *environment) testNamesTaken(t *testing.T) {
 		}
 		delete(version, theirs[at])
 		theirs = append(theirs[:at:at], theirs[at+1:]...)
-		e.clock.add(takenRetry)
+		e.clock.add(cluster.TakenRetry)
 		e.nudge(t, o)
 	}
 	gone(4, upf)

@@ -22,6 +22,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -136,7 +137,7 @@ func (c *certifier) authority(ctx context.Context, of authorityOf, state *certif
 	}
 	if said := secretTaken(secret, of.owner); said != "" {
 		state.lack(api.ReasonNameTaken, said)
-		state.next = earlier(state.next, c.now().Add(takenRetry))
+		state.next = earlier(state.next, c.now().Add(cluster.TakenRetry))
 		return nil, nil
 	}
 	if err := c.ownAgain(ctx, secret, of.owner); err != nil {
@@ -180,7 +181,7 @@ func (c *certifier) issue(ctx context.Context, authority *certificates.Authority
 	missing := apierrors.IsNotFound(err)
 	if said := secretTaken(secret, r.Owner); said != "" {
 		state.lack(api.ReasonNameTaken, said)
-		state.next = earlier(state.next, c.now().Add(takenRetry))
+		state.next = earlier(state.next, c.now().Add(cluster.TakenRetry))
 		return nil
 	}
 	if err := c.ownAgain(ctx, secret, r.Owner); err != nil {
@@ -252,7 +253,7 @@ func (c *certifier) adopt(ctx context.Context, secret *corev1.Secret, owner meta
 
 // ownAgain has a Secret that was left behind, or put back from a backup, go with its owner.
 func (c *certifier) ownAgain(ctx context.Context, secret *corev1.Secret, owner metav1.OwnerReference) error {
-	if secret.UID == "" || !orphan(secret) {
+	if secret.UID == "" || !cluster.Orphan(secret) {
 		return nil
 	}
 	owned := secret.DeepCopy()
@@ -319,7 +320,7 @@ func (c *certifier) keepIssuer(ctx context.Context, core *api.Core5G, state *cer
 func (c *certifier) forsakeIssuer(ctx context.Context, core *api.Core5G) error {
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: core.Namespace, Name: specs.IssuerAuthorityName(core.Name)}, secret)
-	if err != nil || (!owns(core, secret) && secret.Annotations[annotationIssued] != secret.Name) {
+	if err != nil || (!cluster.Owns(core, secret) && secret.Annotations[annotationIssued] != secret.Name) {
 		return client.IgnoreNotFound(err)
 	}
 	for _, o := range specs.Issuer(core) {
@@ -352,7 +353,7 @@ func (c *certifier) request(ctx context.Context, core *api.Core5G, issuer *api.I
 		// cert-manager would write its certificate into any Secret.
 		if said := secretTaken(secret, r.Owner); said != "" {
 			state.lack(api.ReasonNameTaken, said)
-			state.next = earlier(state.next, c.now().Add(takenRetry))
+			state.next = earlier(state.next, c.now().Add(cluster.TakenRetry))
 			continue
 		}
 		certificate := specs.Certificate(issuer, r)
@@ -543,4 +544,16 @@ func (r *SliceReconciler) slicesOfSecret(ctx context.Context, o client.Object) [
 		return r.slicesWith(ctx, o, ofCoreNamed(labels[api.LabelInstance]))
 	}
 	return sliceOfPod(ctx, o)
+}
+
+// secretTaken returns why a Secret with a certificate is not to be written; "" where it may be. One that
+// cert-manager has made for the operator's Certificate has nobody's reference at first.
+func secretTaken(secret *corev1.Secret, owner metav1.OwnerReference) string {
+	if secret.UID == "" || secret.Annotations[annotationIssued] == secret.Name {
+		return ""
+	}
+	if err := cluster.Belongs("Secret", secret, &owner); err != nil {
+		return err.Error()
+	}
+	return ""
 }

@@ -19,6 +19,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -52,8 +53,8 @@ func (e *environment) testCertificates(t *testing.T) {
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "the first ends at")
 	for _, r := range specs.CoreCertificates(core) {
 		s := e.secret(t, ns, r.Secret)
-		if s.Type != corev1.SecretTypeTLS || len(s.Data[certificates.KeyAuthorities]) == 0 || !owns(core, s) {
-			t.Errorf("Secret %s: type %s, keys %d, owned %v", s.Name, s.Type, len(s.Data), owns(core, s))
+		if s.Type != corev1.SecretTypeTLS || len(s.Data[certificates.KeyAuthorities]) == 0 || !cluster.Owns(core, s) {
+			t.Errorf("Secret %s: type %s, keys %d, owned %v", s.Name, s.Type, len(s.Data), cluster.Owns(core, s))
 		}
 	}
 	nrf := &appsv1.Deployment{}
@@ -94,7 +95,7 @@ func (e *environment) testCertificates(t *testing.T) {
 	e.create(t, upf, slice)
 	e.wantCondition(t, upf, api.ConditionEndpointsAllocated, metav1.ConditionTrue, "", "")
 	smf := e.secret(t, ns, "core5g-smf-internet-tls")
-	if !owns(slice, smf) {
+	if !cluster.Owns(slice, smf) {
 		t.Error("the SMF's certificate does not go with its Slice")
 	}
 	// Without TLS nothing is left of it.
@@ -186,7 +187,7 @@ func (e *environment) testCertManager(t *testing.T) {
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
 	amf := e.secret(t, ns, "core5g-amf-tls")
 	eventually(t, "the Secret goes with the core", func() error {
-		if amf = e.secret(t, ns, "core5g-amf-tls"); !owns(core, amf) {
+		if amf = e.secret(t, ns, "core5g-amf-tls"); !cluster.Owns(core, amf) {
 			return fmt.Errorf("owners %v", amf.OwnerReferences)
 		}
 		return nil
@@ -196,7 +197,7 @@ func (e *environment) testCertManager(t *testing.T) {
 	e.patch(t, core, `{"spec":{"tls":{"issuerRef":null}}}`)
 	eventually(t, "the operator's Secrets and no Certificates", func() error {
 		now := e.secret(t, ns, "core5g-amf-tls")
-		if now.UID != amf.UID || now.Annotations[annotationIssued] != "" || !owns(core, now) {
+		if now.UID != amf.UID || now.Annotations[annotationIssued] != "" || !cluster.Owns(core, now) {
 			return fmt.Errorf("another Secret, or still cert-manager's: %v, owners %v", now.Annotations, now.OwnerReferences)
 		}
 		if n := strings.Count(string(now.Data[certificates.KeyAuthorities]), "BEGIN CERTIFICATE"); n != 2 {

@@ -32,6 +32,7 @@ import (
 	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
@@ -240,12 +241,12 @@ func (s *coreScope) halt(reason, message string) {
 
 // taken turns a name that somebody else has into a condition; other errors stay errors.
 func (s *coreScope) taken(err error) error {
-	var taken *takenError
+	var taken *cluster.TakenError
 	if !errors.As(err, &taken) {
 		return err
 	}
 	s.halt(api.ReasonNameTaken, taken.Error())
-	s.requeue = takenRetry
+	s.requeue = cluster.TakenRetry
 	return nil
 }
 

@@ -33,6 +33,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/apiservertest"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/controllers/workloads"
@@ -124,7 +125,7 @@ func startEnvironment(t *testing.T) *environment {
 	e := &environment{
 		env: env, nrfs: controllertest.NewFakeNRFs(), smfs: newFakeSMFs(), clock: &testClock{}, metrics: prometheus.NewRegistry(),
 	}
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func startEnvironment(t *testing.T) *environment {
 	managed.Wrap(e.rights.wrap)
 	managed.Wrap(e.about.wrap)
 	mgr, err := ctrl.NewManager(managed, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(), NewClient: NewClient, Metrics: server.Options{BindAddress: "0"},
+		Scheme: scheme, Cache: cluster.CacheOptions(), NewClient: cluster.NewClient, Metrics: server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, // a test may have two clusters
 	})
 	if err != nil {

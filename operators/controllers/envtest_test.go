@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -210,7 +211,7 @@ func (e *environment) testCore(t *testing.T) {
 			if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, d); err != nil {
 				return err
 			}
-			if !owns(core, d) {
+			if !cluster.Owns(core, d) {
 				return errors.New("does not belong to the Core5G")
 			}
 			return nil

@@ -21,6 +21,7 @@ import (
 	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
@@ -65,9 +66,9 @@ func (r *UPFReconciler) admitExternal(ctx context.Context, s *upfScope) error {
 		return r.applier.remove(ctx, s.upf, policy)
 	}
 	err := r.applier.apply(ctx, policy)
-	if taken := (*takenError)(nil); errors.As(err, &taken) {
+	if taken := (*cluster.TakenError)(nil); errors.As(err, &taken) {
 		s.unguarded = taken.Error()
-		s.again(takenRetry)
+		s.again(cluster.TakenRetry)
 		return nil
 	}
 	return err

@@ -27,6 +27,7 @@ import (
 
 	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -102,7 +103,7 @@ func TestWhatTheSMFSaysOfAUPFElsewhere(t *testing.T) {
 
 func externalReconciler(t *testing.T, objects ...client.Object) (*UPFReconciler, client.Client) {
 	t.Helper()
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,7 @@ func (e *environment) testExternalUPF(t *testing.T) {
 
 	policy := &networkingv1.NetworkPolicy{}
 	e.get(t, policy, ns, "edge-n4")
-	if !owns(upf, policy) || policy.Spec.Ingress[0].From[0].IPBlock.CIDR != "203.0.113.7/32" || policy.Spec.Ingress[0].Ports[0].Port.IntValue() != 8806 || *policy.Spec.Ingress[0].Ports[0].EndPort != 8809 {
+	if !cluster.Owns(upf, policy) || policy.Spec.Ingress[0].From[0].IPBlock.CIDR != "203.0.113.7/32" || policy.Spec.Ingress[0].Ports[0].Port.IntValue() != 8806 || *policy.Spec.Ingress[0].Ports[0].EndPort != 8809 {
 		t.Errorf("the policy of the UPF: %+v", policy.Spec)
 	}
 	owned := client.MatchingLabels{api.LabelUPF: "edge"}

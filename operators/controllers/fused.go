@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -77,7 +78,7 @@ func (r *CoreReconciler) left(ctx context.Context, core *api.Core5G, d *appsv1.D
 	if client.IgnoreNotFound(err) != nil {
 		return "", err
 	}
-	if err == nil && owns(core, live) {
+	if err == nil && cluster.Owns(core, live) {
 		return fmt.Sprintf("Deployment %s is being deleted", d.Name), r.applier.remove(ctx, core, live)
 	}
 	var pods corev1.PodList

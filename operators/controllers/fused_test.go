@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
@@ -122,7 +123,7 @@ func (e *environment) testLayouts(t *testing.T) {
 
 // What the API server says of the shards' Services is no intent: a second reconciliation is as quiet as the first.
 func TestTheOnePodIsAppliedAgain(t *testing.T) {
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -47,7 +48,7 @@ func lostNodeAfter(upf *api.UPFInstance) time.Duration {
 // leaveLostNodes gives up pods of lost nodes, where that is safe.
 func (r *UPFReconciler) leaveLostNodes(ctx context.Context, s *upfScope) error {
 	for _, u := range s.members() {
-		if u.pod == nil || u.pod.Spec.NodeName == "" || !owns(s.upf, u.pod) || finished(u.pod) {
+		if u.pod == nil || u.pod.Spec.NodeName == "" || !cluster.Owns(s.upf, u.pod) || finished(u.pod) {
 			continue
 		}
 		node := &corev1.Node{}
@@ -108,7 +109,7 @@ func (r *UPFReconciler) mayServe(ctx context.Context, s *upfScope, u *unitScope)
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(fresh), lease); err != nil {
 		return "the unit has no Lease that says who serves it", client.IgnoreNotFound(err)
 	}
-	if err := belongs("Lease", lease, metav1.GetControllerOf(fresh)); err != nil {
+	if err := cluster.Belongs("Lease", lease, metav1.GetControllerOf(fresh)); err != nil {
 		return err.Error(), nil
 	}
 	record, err := specs.UnitRecord(lease)

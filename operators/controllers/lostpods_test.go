@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
@@ -40,7 +41,7 @@ func nodeThatIs(ready corev1.ConditionStatus, taints ...corev1.Taint) *corev1.No
 }
 
 func TestPodsOfALostNodeLeaveTheServices(t *testing.T) {
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestPodsOfALostNodeLeaveTheServices(t *testing.T) {
 }
 
 func TestWhatIsSaidOfAPodOnALostNode(t *testing.T) {
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

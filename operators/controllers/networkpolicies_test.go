@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -32,7 +33,7 @@ func (e *environment) testNetworkPolicies(t *testing.T) {
 	eventually(t, "a policy for each component", count(wanted))
 	nrf := &networkingv1.NetworkPolicy{}
 	e.get(t, nrf, ns, "core5g-nrf")
-	if !owns(core, nrf) {
+	if !cluster.Owns(core, nrf) {
 		t.Error("the policy does not go with its core")
 	}
 	patch := func(text string) {

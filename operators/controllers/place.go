@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/placement"
 	"core5g.dev/core5g/operators/specs"
@@ -238,7 +239,7 @@ func (r *UPFReconciler) inventory(ctx context.Context, s *upfScope, nodes []core
 		if !known || finished(pod) || counted(pod, observed[spot.Node]) {
 			continue
 		}
-		if specs.Gated(pod) && (owns(s.upf, pod) || (oldest != nil && older(oldest, pod))) {
+		if specs.Gated(pod) && (cluster.Owns(s.upf, pod) || (oldest != nil && older(oldest, pod))) {
 			continue
 		}
 		demand := specs.PodDemand(pod)

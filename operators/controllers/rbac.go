@@ -5,7 +5,7 @@ package controllers
 // the requests that the controllers make. Most kinds are read through a cache, which lists and watches;
 // objects are made by server-side apply, which is patch, and create where there is none.
 
-// patch of these is of what a new core begins with (tlsbeginning.go), and of which version fields are written by (versions.go).
+// patch of these is of what a new core begins with (tlsbeginning.go), and of which version fields are written by (cluster/versions.go).
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs;subscribers,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=slices,verbs=list;watch;update;patch
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=upfinstances,verbs=get;list;watch;update;patch

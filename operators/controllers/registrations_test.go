@@ -14,6 +14,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
@@ -29,7 +30,7 @@ type registrationRig struct {
 
 func newRegistrationRig(t *testing.T, pods ...*corev1.Pod) *registrationRig {
 	t.Helper()
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

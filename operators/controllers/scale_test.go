@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
@@ -40,7 +41,7 @@ type fleet struct {
 
 func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *fleet {
 	t.Helper()
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

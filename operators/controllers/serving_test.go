@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/specs"
@@ -104,7 +105,7 @@ func TestWhichLeaseAPodIsOf(t *testing.T) {
 // A replica that does not act has N4 lead to who serves: the one that acts may have died with the node of the unit.
 func TestIntegrationAReplicaThatDoesNotActLeadsN4(t *testing.T) {
 	_, restConfig := startAPIServer(t)
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestIntegrationAReplicaThatDoesNotActLeadsN4(t *testing.T) {
 		HolderIdentity: ptr.To("one that acts"), LeaseDurationSeconds: ptr.To(int32(3600)), RenewTime: ptr.To(metav1.NowMicro()), AcquireTime: ptr.To(metav1.NowMicro()),
 	}})
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(ns), NewClient: NewClient, Metrics: server.Options{BindAddress: "0"},
+		Scheme: scheme, Cache: cluster.CacheOptions(ns), NewClient: cluster.NewClient, Metrics: server.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: election, LeaderElectionNamespace: ns,
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})

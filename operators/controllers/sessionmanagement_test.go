@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
@@ -27,7 +28,7 @@ import (
 // A Slice goes from free5GC's SMF to core5g's own: first the one stops and its sessions are released, then the other
 // serves it, as soon as one of its pods does.
 func TestASliceGoesToTheCoresOwnSMF(t *testing.T) {
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestASliceGoesToTheCoresOwnSMF(t *testing.T) {
 
 // The core's SMF has a Service for each shard, and what is not wanted any more goes.
 func TestTheCoresOwnSMF(t *testing.T) {
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestUnitsOfASliceOfTheCoresOwnSMF(t *testing.T) {
 
 // A further UPFInstance that is not Ready is said, with what becomes of its areas, and the Slice serves; one that there is not is a mistake in the Slice.
 func TestAFurtherUPFIsSaid(t *testing.T) {
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

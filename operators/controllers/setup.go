@@ -7,78 +7,22 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"core5g.dev/core5g/images/associations"
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
-	"core5g.dev/core5g/operators/objectcache"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/operators/storemember"
 	"core5g.dev/core5g/operators/userplane"
 	"core5g.dev/core5g/upf/upfc/topology"
 )
-
-// Scheme holds every kind that the controllers read or write.
-func Scheme() (*runtime.Scheme, error) {
-	s := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(s); err != nil {
-		return nil, err
-	}
-	return s, api.AddToScheme(s)
-}
-
-// CacheOptions restricts what the controllers see to namespaces (or all, when there are none), and of other
-// projects' kinds to what the operator has made; of Secrets to their metadata, together with NewClient.
-func CacheOptions(namespaces ...string) cache.Options {
-	ours := labels.SelectorFromSet(labels.Set{api.LabelManagedBy: "core5g-operator"})
-	options := cache.Options{DefaultTransform: withVersions, NewInformer: objectcache.NewInformer(withVersions), ByObject: map[client.Object]cache.ByObject{
-		&corev1.Pod{}:                   {Label: ours},
-		&corev1.Service{}:               {Label: ours},
-		&corev1.ConfigMap{}:             {Label: ours},
-		&appsv1.Deployment{}:            {Label: ours},
-		&policyv1.PodDisruptionBudget{}: {Label: ours},
-		&networkingv1.NetworkPolicy{}:   {Label: ours},
-		&coordinationv1.Lease{}:         {Label: ours},
-	}}
-	if len(namespaces) > 0 {
-		options.DefaultNamespaces = map[string]cache.Config{}
-		for _, namespace := range namespaces {
-			options.DefaultNamespaces[namespace] = cache.Config{}
-		}
-	}
-	return options
-}
-
-// cut takes out of an object what no controller reads. Of the kinds that there are many of it is more: they are
-// patched, and never updated.
-func cut(o any) (any, error) {
-	switch o := o.(type) {
-	case *api.Subscriber:
-		objectcache.Subscriber(o)
-		return o, nil
-	case *metav1.PartialObjectMetadata:
-		if o.Kind == "Secret" {
-			objectcache.Secret(o, api.LabelManagedBy, specs.FieldOwner)
-			return o, nil
-		}
-	}
-	return objectcache.WithoutManagedFields(o)
-}
 
 // Options of Setup that tests replace.
 type Options struct {
@@ -172,7 +116,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		}
 	}
 	for _, kind := range []client.Object{&api.Core5G{}, &api.Slice{}, &api.UPFInstance{}, &api.Subscriber{}} {
-		if err := (&StoredVersion{Client: mgr.GetClient(), Kind: kind}).SetupWithManager(mgr); err != nil {
+		if err := (&cluster.StoredVersion{Client: mgr.GetClient(), Kind: kind}).SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("controller of the version of a %T: %w", kind, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/workloads"
 )
@@ -33,7 +34,7 @@ func TestSilentTerminators(t *testing.T) {
 		"the last ones answer no more afterwards": {[]string{"a", "a", "a", "bc", "bc", "bc", "bc"}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scheme, err := Scheme()
+			scheme, err := cluster.Scheme()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,6 +27,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
@@ -102,7 +103,7 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		return r.delete(ctx, slice)
 	}
 	if controllerutil.AddFinalizer(slice, api.Finalizer) {
-		if namespaceEnds(ctx, r.Live, slice.Namespace) {
+		if cluster.NamespaceEnds(ctx, r.Live, slice.Namespace) {
 			return ctrl.Result{}, nil
 		}
 		if err := r.Update(ctx, slice); err != nil {
@@ -142,7 +143,7 @@ func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Re
 	if !controllerutil.ContainsFinalizer(slice, api.Finalizer) {
 		return ctrl.Result{}, nil
 	}
-	if namespaceEnds(ctx, r.Live, slice.Namespace) {
+	if cluster.NamespaceEnds(ctx, r.Live, slice.Namespace) {
 		controllerutil.RemoveFinalizer(slice, api.Finalizer)
 		return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, slice))
 	}
@@ -492,7 +493,7 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 	}
 	// Pools in force stay: sessions outlive a network that the cluster is given later.
 	if problem == nil && !slices.Equal(pools, s.slice.Status.UEPools) {
-		networks, err := ClusterNetworks(ctx, r.Client, r.Live, s.slice.Namespace)
+		networks, err := cluster.Networks(ctx, r.Client, r.Live, s.slice.Namespace)
 		if err != nil {
 			return err
 		}
@@ -618,12 +619,12 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 
 // taken turns a name that somebody else has into a condition; other errors stay errors.
 func (s *sliceScope) taken(err error) error {
-	var taken *takenError
+	var taken *cluster.TakenError
 	if !errors.As(err, &taken) {
 		return err
 	}
 	s.conditions.No(api.ConditionSMFReady, api.ReasonNameTaken, taken.Error())
-	s.requeue = takenRetry
+	s.requeue = cluster.TakenRetry
 	return nil
 }
 

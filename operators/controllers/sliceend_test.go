@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -25,7 +26,7 @@ import (
 // The operator was away when the Slice was deleted, and for longer than its end may take. It still stops the SMF first and
 // has the UPF release the sessions, for as long as if it had been there.
 func TestEndOfASliceBeginsWhenItIsDone(t *testing.T) {
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,13 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
 
 // Of many Slices a change wakes those that it concerns.
 func TestChangesWakeTheSlicesThatTheyConcern(t *testing.T) {
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

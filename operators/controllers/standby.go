@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/fencing"
@@ -134,11 +135,11 @@ func uncached(scheme *runtime.Scheme, o client.Object) (client.Object, error) {
 
 // unlinkedBy notes that somebody else has a name that all members need; other errors stay errors.
 func (s *upfScope) unlinkedBy(err error) error {
-	taken, is := asTaken(err)
+	taken, is := cluster.AsTaken(err)
 	if !is {
 		return err
 	}
-	s.again(takenRetry)
+	s.again(cluster.TakenRetry)
 	if s.unlinked == "" {
 		s.unlinked = taken.Error()
 	}
@@ -160,13 +161,13 @@ func (c *certifier) keepStandby(ctx context.Context, upf *api.UPFInstance) (cert
 func (r *UPFReconciler) findMembers(ctx context.Context, s *upfScope, u *unitScope, there map[specs.Member]*corev1.Pod) error {
 	if !specs.Redundant(s.upf) {
 		first, second := there[specs.MemberA], there[specs.MemberB]
-		if s.halted != nil && second != nil && second.Labels[api.LabelServing] != "" && owns(s.upf, second) {
+		if s.halted != nil && second != nil && second.Labels[api.LabelServing] != "" && cluster.Owns(s.upf, second) {
 			first, second = second, first // the unit is who serves it, until there can be another pod
 		}
 		if first != nil {
 			u.see(first)
 		}
-		if second != nil && owns(s.upf, second) {
+		if second != nil && cluster.Owns(s.upf, second) {
 			u.leftover = second
 		}
 		return nil
@@ -180,7 +181,7 @@ func (r *UPFReconciler) findMembers(ctx context.Context, s *upfScope, u *unitSco
 		u.member = specs.MemberB // as long as nobody else serves
 	}
 	for m, pod := range there {
-		if owns(s.upf, pod) && (isLife(pod, record.Holder) || !specs.IsMember(pod)) {
+		if cluster.Owns(s.upf, pod) && (isLife(pod, record.Holder) || !specs.IsMember(pod)) {
 			u.member, u.served = m, true
 		}
 	}
@@ -226,10 +227,10 @@ func (r *UPFReconciler) record(ctx context.Context, s *upfScope, u *unitScope, t
 	if err != nil {
 		return fencing.Record{}, err
 	}
-	if err := belongs("Lease", lease, metav1.GetControllerOf(fresh)); err != nil {
+	if err := cluster.Belongs("Lease", lease, metav1.GetControllerOf(fresh)); err != nil {
 		return fencing.Record{}, s.takenFrom(u, err)
 	}
-	if orphan(lease) { // put back from a backup
+	if cluster.Orphan(lease) { // put back from a backup
 		owned := lease.DeepCopy()
 		owned.OwnerReferences = fresh.OwnerReferences
 		if err := r.Patch(ctx, owned, client.MergeFromWithOptions(lease, client.MergeFromWithOptimisticLock{}), client.FieldOwner(specs.FieldOwner)); err != nil {
@@ -257,7 +258,7 @@ func (r *UPFReconciler) makeLease(ctx context.Context, s *upfScope, u *unitScope
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lease), live); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if err := belongs("Lease", live, metav1.GetControllerOf(lease)); err != nil {
+	if err := cluster.Belongs("Lease", live, metav1.GetControllerOf(lease)); err != nil {
 		return s.takenFrom(u, err)
 	}
 	return errStale
@@ -326,7 +327,7 @@ func (r *UPFReconciler) mayMake(ctx context.Context, s *upfScope, u *unitScope) 
 	}
 	other := &corev1.Pod{}
 	err = r.Live.Get(ctx, client.ObjectKey{Namespace: s.upf.Namespace, Name: specs.MemberName(s.upf.Name, u.number, member.Other())}, other)
-	if err != nil || !owns(s.upf, other) || specs.IsMember(other) == redundant {
+	if err != nil || !cluster.Owns(s.upf, other) || specs.IsMember(other) == redundant {
 		return "", client.IgnoreNotFound(err)
 	}
 	return fmt.Sprintf("is made when pod %s is gone, which is of the time before redundancy was changed", other.Name), nil
@@ -346,8 +347,8 @@ func (r *UPFReconciler) keepStandby(ctx context.Context, s *upfScope, u *unitSco
 	switch {
 	case b == nil:
 		return nil
-	case b.pod != nil && !owns(s.upf, b.pod):
-		return s.takenFrom(b, &takenError{kind: "Pod", name: b.pod.Name, holder: metav1.GetControllerOf(b.pod)})
+	case b.pod != nil && !cluster.Owns(s.upf, b.pod):
+		return s.takenFrom(b, &cluster.TakenError{Kind: "Pod", Name: b.pod.Name, Holder: metav1.GetControllerOf(b.pod)})
 	case b.abandon():
 		return nil
 	case b.pod != nil && !b.pod.DeletionTimestamp.IsZero():

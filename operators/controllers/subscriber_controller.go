@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -136,7 +137,7 @@ func (r *SubscriberReconciler) checkAuthentication(ctx context.Context, s *subsc
 // the cache may be new.
 func (r *SubscriberReconciler) checkSecret(ctx context.Context, s *subscriberScope) error {
 	key := client.ObjectKey{Namespace: s.subscriber.Namespace, Name: s.subscriber.Spec.Authentication.SecretRef.Name}
-	known := secretMetadata()
+	known := cluster.SecretMetadata()
 	if err := r.Get(ctx, key, known); client.IgnoreNotFound(err) != nil {
 		return err
 	}

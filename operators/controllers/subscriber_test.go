@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
@@ -49,7 +50,7 @@ func judgedObjects() (*api.Core5G, *api.Slice, *corev1.Secret, *api.Subscriber) 
 
 func judge(t *testing.T, objects ...client.Object) *judged {
 	t.Helper()
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

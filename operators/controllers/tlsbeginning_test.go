@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -72,7 +73,7 @@ func (e *environment) testTLSBegins(t *testing.T) {
 
 // TestWhatIsWrittenDownOfTLS: a core has a note of what it begins with, whoever has said it; one of before that says nothing is left as it is.
 func TestWhatIsWrittenDownOfTLS(t *testing.T) {
-	scheme, err := Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

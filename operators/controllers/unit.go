@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/placement"
 	"core5g.dev/core5g/operators/specs"
@@ -159,8 +160,8 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 	case u.leftover != nil && s.halted == nil:
 		u.note(api.UnitPending, fmt.Sprintf("waits for the end of pod %s, of the time with redundancy", u.leftover.Name))
 		return nil
-	case u.pod != nil && !owns(s.upf, u.pod):
-		return s.takenFrom(u, &takenError{kind: "Pod", name: u.pod.Name, holder: metav1.GetControllerOf(u.pod)})
+	case u.pod != nil && !cluster.Owns(s.upf, u.pod):
+		return s.takenFrom(u, &cluster.TakenError{Kind: "Pod", Name: u.pod.Name, Holder: metav1.GetControllerOf(u.pod)})
 	case u.abandon():
 		return nil
 	case u.pod != nil && !u.pod.DeletionTimestamp.IsZero():
@@ -286,12 +287,12 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 		if apierrors.IsAlreadyExists(err) {
 			// Either the cache is behind, and the pod's own event brings us back, or it is not ours.
 			u.note(api.UnitPending, fmt.Sprintf("a pod %s exists already", u.want.Pod.Name))
-			s.again(takenRetry)
+			s.again(cluster.TakenRetry)
 			there := &corev1.Pod{}
 			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), there); err != nil {
 				return client.IgnoreNotFound(err)
 			}
-			return s.takenFrom(u, belongs("Pod", there, metav1.GetControllerOf(pod)))
+			return s.takenFrom(u, cluster.Belongs("Pod", there, metav1.GetControllerOf(pod)))
 		}
 		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 			// Pod Security, a quota, a webhook: waiting for somebody, not for a retry.
@@ -313,13 +314,13 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 
 // takenFrom notes that somebody else has a name that the unit needs; other errors stay errors.
 func (s *upfScope) takenFrom(u *unitScope, err error) error {
-	var taken *takenError
+	var taken *cluster.TakenError
 	if err == nil || !errors.As(err, &taken) {
 		return err
 	}
 	u.taken = taken.Error()
 	u.note(api.UnitPending, u.taken)
-	s.again(takenRetry)
+	s.again(cluster.TakenRetry)
 	return nil
 }
 

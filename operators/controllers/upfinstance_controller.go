@@ -33,6 +33,7 @@ import (
 	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -117,7 +118,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		return r.delete(ctx, upf)
 	}
 	if controllerutil.AddFinalizer(upf, api.Finalizer) {
-		if namespaceEnds(ctx, r.Live, upf.Namespace) {
+		if cluster.NamespaceEnds(ctx, r.Live, upf.Namespace) {
 			return ctrl.Result{}, nil
 		}
 		if err := r.Update(ctx, upf); err != nil {
@@ -175,7 +176,7 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 	if !controllerutil.ContainsFinalizer(upf, api.Finalizer) {
 		return ctrl.Result{}, nil
 	}
-	if namespaceEnds(ctx, r.Live, upf.Namespace) {
+	if cluster.NamespaceEnds(ctx, r.Live, upf.Namespace) {
 		controllerutil.RemoveFinalizer(upf, api.Finalizer)
 		return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, upf))
 	}
@@ -191,7 +192,7 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 	stuck := ""
 	for i := range pods {
 		pod := &pods[i]
-		if !owns(upf, pod) {
+		if !cluster.Owns(upf, pod) {
 			continue
 		}
 		number, _, is := specs.UnitOfPod(upf, pod)
@@ -380,12 +381,12 @@ func (r *UPFReconciler) keepAllocations(ctx context.Context, s *upfScope) error 
 
 // taken turns the name of the ConfigMap that somebody else has into a condition; other errors stay errors.
 func (s *upfScope) taken(err error) error {
-	taken, is := asTaken(err)
+	taken, is := cluster.AsTaken(err)
 	if !is {
 		return err
 	}
 	s.halt(&specs.Problem{Reason: api.ReasonNameTaken, Message: taken.Error()})
-	s.again(takenRetry)
+	s.again(cluster.TakenRetry)
 	s.conditions.No(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
 	return nil
 }
@@ -406,9 +407,9 @@ func (r *UPFReconciler) applyAttachments(ctx context.Context, s *upfScope) error
 	}
 	for _, a := range specs.Attachments(s.upf) {
 		err := r.applier.apply(ctx, a)
-		if taken := (*takenError)(nil); errors.As(err, &taken) {
+		if taken := (*cluster.TakenError)(nil); errors.As(err, &taken) {
 			s.halt(&specs.Problem{Reason: api.ReasonNameTaken, Message: taken.Error()})
-			s.again(takenRetry)
+			s.again(cluster.TakenRetry)
 			s.conditions.No(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
 			continue
 		}
@@ -457,7 +458,7 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 			byNumber[number] = map[specs.Member]*corev1.Pod{}
 		}
 		byNumber[number][member] = &pods[i]
-		if owns(s.upf, &pods[i]) {
+		if cluster.Owns(s.upf, &pods[i]) {
 			numbers[number] = true
 		}
 	}
@@ -475,14 +476,14 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 			specs.LeadToServing(service)
 		}
 		err := r.applier.applyService(ctx, s.kept, service)
-		taken := (*takenError)(nil)
+		taken := (*cluster.TakenError)(nil)
 		if err != nil && !errors.As(err, &taken) {
 			return err
 		}
 		switch {
 		case taken != nil:
 			u.taken = taken.Error()
-			s.again(takenRetry)
+			s.again(cluster.TakenRetry)
 		case s.upf.Spec.N4.ServiceType == corev1.ServiceTypeLoadBalancer:
 			if err := r.findOutside(ctx, s, u); err != nil {
 				return err
@@ -506,9 +507,9 @@ func (r *UPFReconciler) findOutside(ctx context.Context, s *upfScope, u *unitSco
 		specs.LeadToServing(service)
 	}
 	err := r.applier.applyService(ctx, s.kept, service)
-	if taken := (*takenError)(nil); errors.As(err, &taken) {
+	if taken := (*cluster.TakenError)(nil); errors.As(err, &taken) {
 		u.taken = taken.Error()
-		s.again(takenRetry)
+		s.again(cluster.TakenRetry)
 		return nil
 	}
 	if err != nil {
@@ -531,11 +532,11 @@ func (r *UPFReconciler) admitOutside(ctx context.Context, s *upfScope) error {
 		return r.applier.remove(ctx, s.upf, policy)
 	}
 	err := r.applier.apply(ctx, policy)
-	taken := (*takenError)(nil)
+	taken := (*cluster.TakenError)(nil)
 	if !errors.As(err, &taken) {
 		return err
 	}
-	s.again(takenRetry)
+	s.again(cluster.TakenRetry)
 	for _, u := range s.members() {
 		u.taken = taken.Error()
 	}
@@ -545,9 +546,9 @@ func (r *UPFReconciler) admitOutside(ctx context.Context, s *upfScope) error {
 // applyBudget keeps evictions from the units.
 func (r *UPFReconciler) applyBudget(ctx context.Context, s *upfScope) error {
 	err := r.applier.apply(ctx, specs.DisruptionBudget(s.upf, s.wantedUnits()))
-	if taken := (*takenError)(nil); errors.As(err, &taken) {
+	if taken := (*cluster.TakenError)(nil); errors.As(err, &taken) {
 		s.unguarded = taken.Error()
-		s.again(takenRetry)
+		s.again(cluster.TakenRetry)
 		return nil
 	}
 	return err
@@ -597,8 +598,8 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 	}
 	for i := range configs.Items {
 		c := &configs.Items[i]
-		restored := orphan(c) && c.Labels[api.LabelComponent] != specs.ComponentAllocations
-		if !read[c.Name] && (restored || owns(s.upf, c)) {
+		restored := cluster.Orphan(c) && c.Labels[api.LabelComponent] != specs.ComponentAllocations
+		if !read[c.Name] && (restored || cluster.Owns(s.upf, c)) {
 			if err := client.IgnoreNotFound(r.Delete(ctx, c.DeepCopy())); err != nil {
 				return err
 			}
@@ -609,7 +610,7 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 		return err
 	}
 	for i := range services.Items {
-		if c := &services.Items[i]; !fronted[c.Name] && owns(s.upf, c) {
+		if c := &services.Items[i]; !fronted[c.Name] && cluster.Owns(s.upf, c) {
 			if err := client.IgnoreNotFound(r.Delete(ctx, c.DeepCopy())); err != nil {
 				return err
 			}

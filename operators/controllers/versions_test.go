@@ -5,15 +5,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 )
 
@@ -60,7 +59,7 @@ spec:
 		}
 		eventually(t, "fields of "+gvk.Kind+" are of the stored version", func() error {
 			e.get(t, o, ns, o.GetName())
-			if ofAnotherVersion(o.GetManagedFields()) {
+			if cluster.OfAnotherVersion(o.GetManagedFields()) {
 				return fmt.Errorf("they are %v", o.GetManagedFields())
 			}
 			return nil
@@ -76,31 +75,5 @@ spec:
 		if o.GetLabels()["a"] != "" || o.GetAnnotations()["looked-at"] != "now" {
 			t.Errorf("%s: labels %v, want none of its user's; annotations %v, want the other one's", gvk.Kind, o.GetLabels(), o.GetAnnotations())
 		}
-	}
-}
-
-// TestFieldsOfAnotherVersionAreKept: nothing is kept of what nobody has to write anew.
-func TestFieldsOfAnotherVersionAreKept(t *testing.T) {
-	stored := metav1.ManagedFieldsEntry{Manager: "a", APIVersion: "core5g.dev/v1alpha1"}
-	another := metav1.ManagedFieldsEntry{Manager: "b", APIVersion: "core5g.dev/v1beta1"}
-	of := func(fields ...metav1.ManagedFieldsEntry) *api.Subscriber {
-		return &api.Subscriber{ObjectMeta: metav1.ObjectMeta{Name: "phone", ManagedFields: fields}}
-	}
-	for name, c := range map[string]struct{ o, want any }{
-		"all of the stored one": {of(stored), of()},
-		"some of another one":   {of(stored, another), of(stored, another)},
-		"another project's object": {&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{APIVersion: "v1"}}}},
-			&metav1.PartialObjectMetadata{}},
-		"a deletion that was missed": {cache.DeletedFinalStateUnknown{Key: "phone"}, cache.DeletedFinalStateUnknown{Key: "phone"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := withVersions(c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
-		})
 	}
 }

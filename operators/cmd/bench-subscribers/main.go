@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/cluster"
 )
 
 type options struct {
@@ -106,7 +106,7 @@ func run(ctx context.Context, o options) (err error) {
 		return fmt.Errorf("no API server from %s (`make tools` builds it): %w", o.assets, err)
 	}
 	defer func() { err = errors.Join(err, environment.Stop()) }()
-	scheme, err := controllers.Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		return err
 	}

@@ -10,14 +10,14 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/apiservertest"
-	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/cluster"
 )
 
 // An operator that is told to stop while its namespace is being deleted takes its finalizers off before it ends, and in
 // a namespace that stays it does not.
 func TestEnvtestOperatorLetsItsNamespaceEnd(t *testing.T) {
 	_, config := apiservertest.Start(t, nil)
-	scheme, err := controllers.Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ import (
 	"core5g.dev/core5g/images/nf/memorylimit"
 	"core5g.dev/core5g/operators/admission"
 	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/peers"
 	"core5g.dev/core5g/operators/release"
 	"core5g.dev/core5g/operators/specs"
@@ -219,7 +220,7 @@ func operate(ctx context.Context, args []string) error {
 		debug.SetGCPercent(50)
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
-	scheme, err := controllers.Scheme()
+	scheme, err := cluster.Scheme()
 	if err != nil {
 		return err
 	}
@@ -231,8 +232,8 @@ func operate(ctx context.Context, args []string) error {
 	restConfig.QPS, restConfig.Burst = 100, 200
 	options := ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         controllers.CacheOptions(c.namespaces...),
-		NewClient:                     controllers.NewClient,
+		Cache:                         cluster.CacheOptions(c.namespaces...),
+		NewClient:                     cluster.NewClient,
 		Metrics:                       server.Options{BindAddress: c.metrics},
 		HealthProbeBindAddress:        c.health,
 		LeaderElection:                c.leaderElect,
@@ -294,7 +295,7 @@ func letGo(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (wa
 		c, err := client.New(config, client.Options{Scheme: scheme})
 		if err == nil {
 			var count int
-			if count, err = controllers.LetGo(ctx, c, namespace); count > 0 {
+			if count, err = cluster.LetGo(ctx, c, namespace); count > 0 {
 				ctrl.Log.Info("the namespace is being deleted: took the finalizers off", "namespace", namespace, "objects", count)
 			}
 		}

@@ -1,4 +1,4 @@
-package controllers
+package cluster
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 		return nil, fmt.Errorf("%T does not say when a Secret is deleted", options.Cache.Reader)
 	}
 	// It is not started yet: nothing can be waited for.
-	informer, err := informers.GetInformer(context.Background(), secretMetadata(), cache.BlockUntilSynced(false))
+	informer, err := informers.GetInformer(context.Background(), SecretMetadata(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 	return c, err
 }
 
-// secretMetadata is what the cache has of a Secret.
-func secretMetadata() *metav1.PartialObjectMetadata {
+// SecretMetadata is what the cache has of a Secret.
+func SecretMetadata() *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return m
@@ -77,7 +77,7 @@ func (c *secretClient) Get(ctx context.Context, key client.ObjectKey, o client.O
 	if !is {
 		return c.Client.Get(ctx, key, o, options...)
 	}
-	known := secretMetadata()
+	known := SecretMetadata()
 	if err := c.Client.Get(ctx, key, known); err != nil {
 		if apierrors.IsNotFound(err) {
 			c.forget(key)

@@ -1,4 +1,4 @@
-package controllers
+package cluster
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"core5g.dev/core5g/operators/specs"
 )
 
-// ClusterNetworks asks the cluster which networks it uses itself. Ranges of Services are read past the cache, once for
+// Networks asks the cluster which networks it uses itself. Ranges of Services are read past the cache, once for
 // each Slice that asks for pools; clusters before Kubernetes 1.33 do not tell them.
-func ClusterNetworks(ctx context.Context, cached, live client.Reader, namespace string) ([]specs.ClusterNetwork, error) {
+func Networks(ctx context.Context, cached, live client.Reader, namespace string) ([]specs.ClusterNetwork, error) {
 	var ranges networkingv1.ServiceCIDRList
 	err := live.List(ctx, &ranges)
 	if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {

@@ -1,4 +1,4 @@
-package controllers
+package cluster
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,7 +40,7 @@ func (r *StoredVersion) SetupWithManager(mgr ctrl.Manager) error {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(kind.Kind)+"-version").
-		For(r.Kind, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return ofAnotherVersion(o.GetManagedFields()) }))).
+		For(r.Kind, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return OfAnotherVersion(o.GetManagedFields()) }))).
 		Complete(r)
 }
 
@@ -52,7 +51,7 @@ func (r *StoredVersion) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	fields := o.GetManagedFields()
-	if !ofAnotherVersion(fields) {
+	if !OfAnotherVersion(fields) {
 		return ctrl.Result{}, nil
 	}
 	fields = slices.Clone(fields)
@@ -82,19 +81,6 @@ func isOfAnotherVersion(f metav1.ManagedFieldsEntry) bool {
 	return strings.HasPrefix(f.APIVersion, api.GroupVersion.Group+"/") && f.APIVersion != api.GroupVersion.String()
 }
 
-func ofAnotherVersion(fields []metav1.ManagedFieldsEntry) bool {
+func OfAnotherVersion(fields []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(fields, isOfAnotherVersion)
-}
-
-// withVersions is cut, but for what a StoredVersion has to do with, until it is done.
-func withVersions(o any) (any, error) {
-	accessor, err := meta.Accessor(o)
-	if err != nil || !ofAnotherVersion(accessor.GetManagedFields()) {
-		return cut(o)
-	}
-	fields := accessor.GetManagedFields()
-	if o, err = cut(o); err == nil {
-		accessor.SetManagedFields(fields)
-	}
-	return o, err
 }

@@ -1,4 +1,4 @@
-package controllers
+package cluster
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // would stay for ever. There is nothing left for them to guard: so the operator takes its own finalizers off when it
 // is told to stop in such a namespace, puts none on there, and waits for nothing of what is deleted there.
 
-// namespaceEnds reports whether the namespace is being deleted. An answer that does not come is a no.
-func namespaceEnds(ctx context.Context, live client.Reader, name string) bool {
+// NamespaceEnds reports whether the namespace is being deleted. An answer that does not come is a no.
+func NamespaceEnds(ctx context.Context, live client.Reader, name string) bool {
 	namespace := &corev1.Namespace{}
 	return live.Get(ctx, client.ObjectKey{Name: name}, namespace) == nil && !namespace.DeletionTimestamp.IsZero()
 }
@@ -26,7 +26,7 @@ func namespaceEnds(ctx context.Context, live client.Reader, name string) bool {
 // LetGo takes the operator's finalizers off all objects of a namespace that is being deleted, and returns of how many. Of
 // another namespace it does nothing.
 func LetGo(ctx context.Context, c client.Client, namespace string) (int, error) {
-	if !namespaceEnds(ctx, c, namespace) {
+	if !NamespaceEnds(ctx, c, namespace) {
 		return 0, nil
 	}
 	var slices api.SliceList
