@@ -34,7 +34,7 @@ func (r *CoreReconciler) leaveOtherAMF(ctx context.Context, core *api.Core5G) (p
 	case client.IgnoreNotFound(err) != nil:
 		return "", err
 	case err == nil && cluster.Owns(core, d) && !maps.Equal(d.Spec.Selector.MatchLabels, specs.AMFLabels(core)):
-		return fmt.Sprintf("%s goes first: Deployment %s is being deleted", other, d.Name), r.applier.remove(ctx, core, d)
+		return fmt.Sprintf("%s goes first: Deployment %s is being deleted", other, d.Name), r.applier.Remove(ctx, core, d)
 	}
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods, client.InNamespace(core.Namespace), client.MatchingLabels(specs.Labels(core.Name, string(api.FunctionAMF)))); err != nil {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -37,11 +38,11 @@ func (r *CoreReconciler) keepAccounts(ctx context.Context, s *coreScope) error {
 		objects = append(objects, o)
 	}
 	for _, o := range objects { // few of them, and in no cache
-		o, err := uncached(r.Scheme(), o)
+		o, err := applying.Uncached(r.Scheme(), o)
 		if err != nil {
 			return err
 		}
-		if err := r.applier.apply(ctx, o); err != nil {
+		if err := r.applier.Apply(ctx, o); err != nil {
 			return err
 		}
 	}

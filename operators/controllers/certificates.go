@@ -22,6 +22,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -37,12 +38,12 @@ const (
 // from, so that a late look never replaces a certificate twice.
 type certifier struct {
 	client.Client
-	applier  *applier
+	applier  *applying.Applier
 	recorder record.EventRecorder
 	now      func() time.Time
 }
 
-func newCertifier(c client.Client, applier *applier, recorder record.EventRecorder, now func() time.Time) *certifier {
+func newCertifier(c client.Client, applier *applying.Applier, recorder record.EventRecorder, now func() time.Time) *certifier {
 	return &certifier{Client: c, applier: applier, recorder: recorder, now: now}
 }
 
@@ -278,7 +279,7 @@ func (c *certifier) dismiss(ctx context.Context, kind schema.GroupVersionKind, n
 	o.SetNamespace(namespace)
 	o.SetName(name)
 	by := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: owner}}
-	if err := c.applier.remove(ctx, by, o); err != nil && !meta.IsNoMatchError(err) {
+	if err := c.applier.Remove(ctx, by, o); err != nil && !meta.IsNoMatchError(err) {
 		return err
 	}
 	return nil
@@ -287,7 +288,7 @@ func (c *certifier) dismiss(ctx context.Context, kind schema.GroupVersionKind, n
 // keepIssuer makes cert-manager's authority for this core; the state says what is missing.
 func (c *certifier) keepIssuer(ctx context.Context, core *api.Core5G, state *certificatesState) error {
 	for _, o := range specs.Issuer(core) {
-		err := c.applier.apply(ctx, o)
+		err := c.applier.Apply(ctx, o)
 		if meta.IsNoMatchError(err) {
 			c.lackCertManager(core, state)
 			return nil
@@ -357,7 +358,7 @@ func (c *certifier) request(ctx context.Context, core *api.Core5G, issuer *api.I
 			continue
 		}
 		certificate := specs.Certificate(issuer, r)
-		err = c.applier.apply(ctx, certificate)
+		err = c.applier.Apply(ctx, certificate)
 		if meta.IsNoMatchError(err) {
 			c.lackCertManager(core, &state)
 			return state, nil
@@ -421,7 +422,7 @@ func (c *certifier) forsake(ctx context.Context, owner client.Object, requests [
 			}
 			continue
 		}
-		if err := c.applier.remove(ctx, owner, secret); err != nil {
+		if err := c.applier.Remove(ctx, owner, secret); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/asking"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
@@ -52,7 +53,7 @@ type CoreReconciler struct {
 	// StoreSynced asks a server of an embedded store of three whether it has everything.
 	StoreSynced func(ctx context.Context, address, password string) (bool, error)
 
-	applier   *applier
+	applier   *applying.Applier
 	certifier *certifier
 	// seen are the Core5Gs that this operator has looked at: what one of them was given is given up when it is gone.
 	seen sync.Map
@@ -67,7 +68,7 @@ type coreScope struct {
 	database   specs.Database
 	slices     []api.Slice
 	// kept is what Services of the core are to have again.
-	kept *allocations
+	kept *applying.Allocations
 	// halted is set when the configuration cannot be made; what runs goes on running.
 	halted bool
 	// functions that were applied, in the order of creation.
@@ -107,7 +108,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 			r.accounts.Delete(req.NamespacedName)
 			if _, was := r.seen.LoadAndDelete(req.NamespacedName); was {
 				core.Namespace, core.Name = req.Namespace, req.Name
-				return ctrl.Result{}, r.applier.forgetAllocations(ctx, specs.CoreAllocations(core))
+				return ctrl.Result{}, r.applier.ForgetAllocations(ctx, specs.CoreAllocations(core))
 			}
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -173,12 +174,12 @@ func (r *CoreReconciler) findSlices(ctx context.Context, s *coreScope) error {
 }
 
 func (r *CoreReconciler) findAllocations(ctx context.Context, s *coreScope) (err error) {
-	s.kept, err = r.applier.allocationsOf(ctx, s.core, r.Recorder, specs.CoreAllocations(s.core))
+	s.kept, err = r.applier.AllocationsOf(ctx, s.core, r.Recorder, specs.CoreAllocations(s.core))
 	return err
 }
 
 func (r *CoreReconciler) keepAllocations(ctx context.Context, s *coreScope) error {
-	return r.applier.keep(ctx, s.kept)
+	return r.applier.Keep(ctx, s.kept)
 }
 
 // findDatabase resolves the database, and with it judges what of the configuration everything is made by.
@@ -267,7 +268,7 @@ func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error
 		if s.leaving != "" && servesUEs(f.Function) || s.switching && f.Function == api.FunctionSubscriberData {
 			continue
 		}
-		if err := r.applier.applyFunction(ctx, s.kept, &f); err != nil {
+		if err := r.applier.ApplyFunction(ctx, s.kept, &f); err != nil {
 			return err
 		}
 		s.functions = append(s.functions, f)
@@ -281,9 +282,9 @@ func (r *CoreReconciler) applyNetworkPolicies(ctx context.Context, s *coreScope)
 		r.Platform.AdmitOperator(policy)
 		var err error
 		if s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
-			err = r.applier.remove(ctx, s.core, policy)
+			err = r.applier.Remove(ctx, s.core, policy)
 		} else {
-			err = r.applier.apply(ctx, policy)
+			err = r.applier.Apply(ctx, policy)
 		}
 		if err != nil {
 			return err
@@ -317,11 +318,11 @@ func (r *CoreReconciler) removeUnwanted(ctx context.Context, s *coreScope) error
 		}
 	}
 	for _, o := range unwanted {
-		if err := r.applier.remove(ctx, s.core, o); err != nil {
+		if err := r.applier.Remove(ctx, s.core, o); err != nil {
 			return err
 		}
 		if _, is := o.(*corev1.Service); is {
-			s.kept.forgetService(o.GetName())
+			s.kept.ForgetService(o.GetName())
 		}
 	}
 	return nil
@@ -552,7 +553,7 @@ func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
 
 // SetupWithManager watches the Core5G, what it owns, its Slices, and the Secrets that it names.
 func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
+	r.applier = applying.New(mgr.GetClient(), mgr.GetAPIReader())
 	r.certifier = newCertifier(mgr.GetClient(), r.applier, r.Recorder, r.Now)
 	r.Registrations.asking = asking.New()
 	return ctrl.NewControllerManagedBy(mgr).
@@ -568,7 +569,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.coresOfSecret)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(coreOfPod)).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(named(api.LabelInstance)), allocationsMoved(api.LabelInstance)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(applying.NamedBy(api.LabelInstance)), applying.AllocationsMoved(api.LabelInstance)).
 		WatchesRawSource(source.Channel(r.Registrations.asking.Answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }

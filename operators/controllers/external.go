@@ -63,9 +63,9 @@ func (r *UPFReconciler) admitExternal(ctx context.Context, s *upfScope) error {
 	}
 	policy := specs.ExternalPolicy(s.upf, s.core)
 	if !s.core.OwnControlPlane() || s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
-		return r.applier.remove(ctx, s.upf, policy)
+		return r.applier.Remove(ctx, s.upf, policy)
 	}
-	err := r.applier.apply(ctx, policy)
+	err := r.applier.Apply(ctx, policy)
 	if taken := (*cluster.TakenError)(nil); errors.As(err, &taken) {
 		s.unguarded = taken.Error()
 		s.again(cluster.TakenRetry)

@@ -27,6 +27,7 @@ import (
 
 	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
@@ -108,7 +109,7 @@ func externalReconciler(t *testing.T, objects ...client.Object) (*UPFReconciler,
 		t.Fatal(err)
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.UPFInstance{}).WithObjects(objects...).Build()
-	return &UPFReconciler{Client: c, Live: c, Recorder: record.NewFakeRecorder(100), Now: time.Now, applier: newApplier(c, c)}, c
+	return &UPFReconciler{Client: c, Live: c, Recorder: record.NewFakeRecorder(100), Now: time.Now, applier: applying.New(c, c)}, c
 }
 
 func passOver(t *testing.T, r *UPFReconciler, c client.Client) *api.UPFInstance {

@@ -54,7 +54,7 @@ func (r *CoreReconciler) leaveOtherLayout(ctx context.Context, s *coreScope) err
 		}
 	}
 	for _, o := range unwanted {
-		if err := r.applier.remove(ctx, s.core, o); err != nil {
+		if err := r.applier.Remove(ctx, s.core, o); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (r *CoreReconciler) left(ctx context.Context, core *api.Core5G, d *appsv1.D
 		return "", err
 	}
 	if err == nil && cluster.Owns(core, live) {
-		return fmt.Sprintf("Deployment %s is being deleted", d.Name), r.applier.remove(ctx, core, live)
+		return fmt.Sprintf("Deployment %s is being deleted", d.Name), r.applier.Remove(ctx, core, live)
 	}
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
@@ -96,7 +96,7 @@ func (r *CoreReconciler) applyFused(ctx context.Context, s *coreScope) error {
 	set := specs.SMFSet{Core: s.core}
 	services, outside := set.Services(), set.OutsideServices()
 	for _, service := range slices.Concat(services, outside) {
-		if err := r.applier.applyService(ctx, s.kept, service); err != nil {
+		if err := r.applier.ApplyService(ctx, s.kept, service); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (r *CoreReconciler) applyFused(ctx context.Context, s *coreScope) error {
 		return nil
 	}
 	objects := specs.ControlPlane(s.core, r.Platform, services, outside...)
-	if err := r.applier.applyFunction(ctx, s.kept, &objects); err != nil {
+	if err := r.applier.ApplyFunction(ctx, s.kept, &objects); err != nil {
 		return err
 	}
 	s.functions = append(s.functions, objects)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/controllertest"
@@ -130,7 +131,7 @@ func TestTheOnePodIsAppliedAgain(t *testing.T) {
 	core := controllertest.Core(t, "ns")
 	core.UID, core.Spec.ControlPlane, core.Spec.Layout = "core", api.ControlPlaneCore5G, api.LayoutFused
 	c := controllertest.StrictAboutIntents(scheme)
-	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
+	r := &CoreReconciler{Client: c, applier: applying.New(c, c)}
 	for range 2 {
 		if err := r.applyFused(t.Context(), &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}); err != nil {
 			t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -459,7 +460,7 @@ func TestGivenEndpoints(t *testing.T) {
 		"a Slice that was given one and is not written": {written: []api.EndpointAllocation{a}, status: []api.EndpointAllocation{a, b}, there: []string{"a", "b"}, wantGiven: []api.EndpointAllocation{a, b}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &upfScope{upf: &api.UPFInstance{}, kept: &allocations{entries: specs.AllocationsOfEndpoints(tc.written)}}
+			s := &upfScope{upf: &api.UPFInstance{}, kept: &applying.Allocations{Entries: specs.AllocationsOfEndpoints(tc.written)}}
 			s.upf.Status.Endpoints = tc.status
 			var all []api.Slice
 			for _, name := range tc.there {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/workloads"
@@ -111,7 +112,7 @@ func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *
 	})
 	f.reconciler = &UPFReconciler{
 		Client: counted, Live: live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
-		Recorder: &record.FakeRecorder{}, Now: time.Now, applier: newApplier(counted, live),
+		Recorder: &record.FakeRecorder{}, Now: time.Now, applier: applying.New(counted, live),
 		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: controllertest.TopologyOfPod,
 	}
 	return f

@@ -14,6 +14,7 @@ import (
 
 	sessionmanagement "core5g.dev/core5g/images/session-management/configuration/cluster"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -31,24 +32,12 @@ func (r *CoreReconciler) applySessionManagement(ctx context.Context, s *coreScop
 	if s.core.Fused() || s.switching { // it is a part of the one pod, or waits until that has gone
 		return nil
 	}
-	objects, err := applySMFSet(ctx, r.applier, s.kept, specs.SMFSet{Core: s.core}, r.Platform)
+	objects, err := applying.SMFSet(ctx, r.applier, s.kept, specs.SMFSet{Core: s.core}, r.Platform)
 	if err != nil {
 		return err
 	}
 	s.functions = append(s.functions, objects)
 	return nil
-}
-
-// applySMFSet applies the Services first: their addresses are told to the pods.
-func applySMFSet(ctx context.Context, a *applier, k *allocations, set specs.SMFSet, p specs.Platform) (specs.FunctionObjects, error) {
-	services, outside := set.Services(), set.OutsideServices()
-	for _, service := range slices.Concat(services, outside) {
-		if err := a.applyService(ctx, k, service); err != nil {
-			return specs.FunctionObjects{}, err
-		}
-	}
-	objects := set.Build(p, services, outside...)
-	return objects, a.applyFunction(ctx, k, &objects)
 }
 
 // unwantedSessionManagement is what the core's SMF has no use for: all of it with controlPlane Free5GC, else shards that
@@ -112,12 +101,12 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 			s.conditions.No(api.ConditionSMFReady, api.ReasonProgressing, problem)
 			return nil
 		}
-		objects, err := applySMFSet(ctx, r.applier, s.kept, set, r.Platform)
+		objects, err := applying.SMFSet(ctx, r.applier, s.kept, set, r.Platform)
 		if err != nil {
 			return s.taken(err)
 		}
 		if len(set.OutsideServices()) == 0 {
-			if err := r.applier.remove(ctx, s.slice, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.slice.Namespace, Name: set.OutsideServiceName(1)}}); err != nil {
+			if err := r.applier.Remove(ctx, s.slice, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.slice.Namespace, Name: set.OutsideServiceName(1)}}); err != nil {
 				return err
 			}
 		}
@@ -187,10 +176,10 @@ func (r *SliceReconciler) leaveFree5GC(ctx context.Context, slice *api.Slice) (p
 	}
 	slice.Status.PreviousUPF = nil
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: slice.Namespace, Name: name + "-config"}}
-	if err := r.applier.remove(ctx, slice, config); err != nil {
+	if err := r.applier.Remove(ctx, slice, config); err != nil {
 		return "", err
 	}
-	return "", r.applier.remove(ctx, slice, service)
+	return "", r.applier.Remove(ctx, slice, service)
 }
 
 // removeOwnSMF takes away the pods that a Slice had for itself, and no more wants.
@@ -198,7 +187,7 @@ func (r *SliceReconciler) removeOwnSMF(ctx context.Context, s *sliceScope) error
 	set := specs.SMFSet{Core: s.core, Slice: s.slice}
 	name, outside := metav1.ObjectMeta{Namespace: s.slice.Namespace, Name: set.Object()}, metav1.ObjectMeta{Namespace: s.slice.Namespace, Name: set.OutsideServiceName(1)}
 	for _, o := range []client.Object{&appsv1.Deployment{ObjectMeta: name}, &corev1.Service{ObjectMeta: name}, &corev1.Service{ObjectMeta: outside}} {
-		if err := r.applier.remove(ctx, s.slice, o); err != nil {
+		if err := r.applier.Remove(ctx, s.slice, o); err != nil {
 			return err
 		}
 	}

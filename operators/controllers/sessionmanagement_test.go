@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/controllertest"
@@ -51,7 +52,7 @@ func TestASliceGoesToTheCoresOwnSMF(t *testing.T) {
 		WithObjects(core, slice, upf, &appsv1.Deployment{ObjectMeta: legacy}, service, config).Build()
 	var released []string
 	r := &SliceReconciler{
-		Client: c, Live: c, Recorder: record.NewFakeRecorder(10), Now: time.Now, applier: newApplier(c, c),
+		Client: c, Live: c, Recorder: record.NewFakeRecorder(10), Now: time.Now, applier: applying.New(c, c),
 		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
 			released = append(released, upfAddress+" "+smfNodeID)
 			return nil
@@ -109,7 +110,7 @@ func TestTheCoresOwnSMF(t *testing.T) {
 	core := controllertest.Core(t, "ns")
 	core.UID, core.Spec.ControlPlane, core.Spec.SessionManagement = "core", api.ControlPlaneCore5G, &api.SessionManagementSpec{Shards: ptr.To[int32](3)}
 	c := controllertest.StrictAboutIntents(scheme)
-	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
+	r := &CoreReconciler{Client: c, applier: applying.New(c, c)}
 	apply := func() *coreScope {
 		t.Helper()
 		s := &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}

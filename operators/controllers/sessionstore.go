@@ -114,7 +114,7 @@ func (r *CoreReconciler) storeWasUsed(ctx context.Context, s *coreScope) (bool, 
 }
 
 func (r *CoreReconciler) claimIsThere(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
-	err := r.applier.live.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
+	err := r.applier.Live.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
 	return err == nil, client.IgnoreNotFound(err)
 }
 
@@ -157,7 +157,7 @@ func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (s
 		if runs[n] && slices.ContainsFunc(away, func(other int) bool { return other != n }) { // of three, two go on
 			continue
 		}
-		if err := r.applier.applyFunction(ctx, s.kept, &members[n]); err != nil {
+		if err := r.applier.ApplyFunction(ctx, s.kept, &members[n]); err != nil {
 			return "", err
 		}
 		problem, err := workloads.DeploymentProblem(ctx, r.Client, members[n].Deployment)
@@ -189,7 +189,7 @@ func (r *CoreReconciler) storeServices(ctx context.Context, s *coreScope) ([]*co
 	}
 	services := specs.SessionStoreServices(s.core)
 	for _, service := range services {
-		if err := r.applier.applyService(ctx, s.kept, service); err != nil {
+		if err := r.applier.ApplyService(ctx, s.kept, service); err != nil {
 			return nil, err
 		}
 	}
@@ -255,7 +255,7 @@ func (r *CoreReconciler) storePassword(ctx context.Context, s *coreScope, servic
 		_, _ = rand.Read(random) // never fails
 		password = base64.RawURLEncoding.EncodeToString(random)
 	}
-	return password, r.applier.apply(ctx, specs.SessionStoreSecret(s.core, password, services...))
+	return password, r.applier.Apply(ctx, specs.SessionStoreSecret(s.core, password, services...))
 }
 
 // keepClaim makes the claim, and lets it grow. A claim is never made smaller, nor moved to another class.
@@ -264,7 +264,7 @@ func (r *CoreReconciler) keepClaim(ctx context.Context, want *corev1.PersistentV
 		return "", nil
 	}
 	live := &corev1.PersistentVolumeClaim{}
-	err = r.applier.live.Get(ctx, client.ObjectKeyFromObject(want), live)
+	err = r.applier.Live.Get(ctx, client.ObjectKeyFromObject(want), live)
 	if apierrors.IsNotFound(err) {
 		return "", r.Create(ctx, want, client.FieldOwner(specs.FieldOwner))
 	}
@@ -409,7 +409,7 @@ func (r *CoreReconciler) removeSessionStore(ctx context.Context, s *coreScope) e
 		unwanted = append(unwanted, specs.SessionStoreSecret(s.core, ""))
 	}
 	for _, o := range unwanted {
-		if err := r.applier.remove(ctx, s.core, o); err != nil {
+		if err := r.applier.Remove(ctx, s.core, o); err != nil {
 			return err
 		}
 	}

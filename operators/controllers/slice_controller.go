@@ -26,6 +26,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/asking"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
@@ -55,7 +56,7 @@ type SliceReconciler struct {
 	UserPlane  func(baseURL string, identity *sbitls.Identity) UserPlane
 	Identities *identities
 
-	applier   *applier
+	applier   *applying.Applier
 	certifier *certifier
 	// asking asks SMFs and UPFs beside the passes.
 	asking *asking.Questions
@@ -79,7 +80,7 @@ type sliceScope struct {
 	// usable is false when no SMF may be started.
 	usable bool
 	// kept is what Services of the Slice's SMF are to have again.
-	kept *allocations
+	kept *applying.Allocations
 	// units of the UPFInstance, where it has several: all, and without those that the SMF is to forget.
 	units, live []specs.SliceUnit
 	// smfAddress and smfService are the ClusterIP of the SMF's Service and its name.
@@ -170,7 +171,7 @@ func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Re
 			r.Recorder.Eventf(slice, corev1.EventTypeWarning, step.reason, "%s within %s; the Slice ends without it", problem, smfStopTimeout)
 		}
 	}
-	if err := r.applier.forgetAllocations(ctx, specs.SliceAllocations(slice)); err != nil {
+	if err := r.applier.ForgetAllocations(ctx, specs.SliceAllocations(slice)); err != nil {
 		return ctrl.Result{}, err
 	}
 	controllerutil.RemoveFinalizer(slice, api.Finalizer)
@@ -192,7 +193,7 @@ func (r *SliceReconciler) noteEnd(ctx context.Context, slice *api.Slice, reason,
 func (r *SliceReconciler) stopSMF(ctx context.Context, slice *api.Slice) (string, error) {
 	deployment := &appsv1.Deployment{}
 	deployment.Namespace, deployment.Name = slice.Namespace, specs.SMFObjectName(slice.Spec.CoreRef.NameOrDefault(), slice.Name)
-	if err := r.applier.remove(ctx, slice, deployment); err != nil {
+	if err := r.applier.Remove(ctx, slice, deployment); err != nil {
 		return "", err
 	}
 	var pods corev1.PodList
@@ -545,12 +546,12 @@ func poolsWords(pools []string) string {
 }
 
 func (r *SliceReconciler) findAllocations(ctx context.Context, s *sliceScope) (err error) {
-	s.kept, err = r.applier.allocationsOf(ctx, s.slice, r.Recorder, specs.SliceAllocations(s.slice))
+	s.kept, err = r.applier.AllocationsOf(ctx, s.slice, r.Recorder, specs.SliceAllocations(s.slice))
 	return err
 }
 
 func (r *SliceReconciler) keepAllocations(ctx context.Context, s *sliceScope) error {
-	return s.taken(r.applier.keep(ctx, s.kept))
+	return s.taken(r.applier.Keep(ctx, s.kept))
 }
 
 // applySMF starts the Slice's SMF once it can be told everything, or says whether the core's serves it. One that runs already is left alone when its
@@ -580,7 +581,7 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		return err
 	}
 	service := specs.SMFService(s.core, s.slice, r.Platform)
-	if err := r.applier.applyService(ctx, s.kept, service); err != nil {
+	if err := r.applier.ApplyService(ctx, s.kept, service); err != nil {
 		return s.taken(err)
 	}
 	problem, err := r.keepCertificate(ctx, s)
@@ -601,7 +602,7 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 	})
 	s.smfAddress = service.Spec.ClusterIP
 	s.smfService = service.Name
-	if err := r.applier.applyFunction(ctx, s.kept, &objects); err != nil {
+	if err := r.applier.ApplyFunction(ctx, s.kept, &objects); err != nil {
 		return s.taken(err)
 	}
 	s.slice.Status.SMF = name
@@ -648,7 +649,7 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 // SetupWithManager watches Slices, what they own, and what may make another one usable: its core, UPFs
 // and other Slices.
 func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
+	r.applier = applying.New(mgr.GetClient(), mgr.GetAPIReader())
 	r.asking = asking.New()
 	r.certifier = newCertifier(mgr.GetClient(), r.applier, r.Recorder, r.Now)
 	return ctrl.NewControllerManagedBy(mgr).
@@ -660,7 +661,7 @@ func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.Slice{}, r.toSlices(besideSlice), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.UPFInstance{}, r.toSlices(onUPF), builder.WithPredicates(upfMatters())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(sliceOfPod)).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(named(api.LabelSlice)), allocationsMoved(api.LabelSlice)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(applying.NamedBy(api.LabelSlice)), applying.AllocationsMoved(api.LabelSlice)).
 		Watches(&appsv1.Deployment{}, r.toSlices(servedBy), builder.WithPredicates(sharedSMF())).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.slicesOfSecret)).
 		WatchesRawSource(source.Channel(r.asking.Answered, &handler.EnqueueRequestForObject{})).

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
@@ -48,7 +49,7 @@ func TestEndOfASliceBeginsWhenItIsDone(t *testing.T) {
 	var released []string
 	recorder := record.NewFakeRecorder(10)
 	r := &SliceReconciler{
-		Client: c, Live: c, Recorder: recorder, Now: func() time.Time { return clock }, applier: newApplier(c, c),
+		Client: c, Live: c, Recorder: recorder, Now: func() time.Time { return clock }, applier: applying.New(c, c),
 		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
 			if silent {
 				return errors.New("it does not answer")

@@ -12,14 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
@@ -76,7 +74,7 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 	policy := specs.StandbyPolicy(s.upf)
 	redundant := specs.Redundant(s.upf) || s.halted != nil // what runs may be of the time with redundancy
 	if !redundant || s.core == nil || s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
-		if err := r.applier.remove(ctx, s.upf, policy); err != nil {
+		if err := r.applier.Remove(ctx, s.upf, policy); err != nil {
 			return err
 		}
 	}
@@ -86,7 +84,7 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 	account, role, binding := specs.StandbyAccess(s.upf, max(specs.PossibleUnits(s.upf), int(s.upf.Status.Units)))
 	var objects []client.Object
 	for _, o := range []client.Object{account, role, binding} { // few of them, and in no cache
-		o, err := uncached(r.Scheme(), o)
+		o, err := applying.Uncached(r.Scheme(), o)
 		if err != nil {
 			return err
 		}
@@ -102,7 +100,7 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 		}
 	}
 	for _, o := range objects {
-		if err := s.unlinkedBy(r.applier.apply(ctx, o)); err != nil {
+		if err := s.unlinkedBy(r.applier.Apply(ctx, o)); err != nil {
 			return err
 		}
 	}
@@ -117,20 +115,6 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 		s.unlinked = state.problem
 	}
 	return nil
-}
-
-func uncached(scheme *runtime.Scheme, o client.Object) (client.Object, error) {
-	gvk, err := apiutil.GVKForObject(o, scheme)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{Object: raw}
-	u.SetGroupVersionKind(gvk)
-	return u, nil
 }
 
 // unlinkedBy notes that somebody else has a name that all members need; other errors stay errors.

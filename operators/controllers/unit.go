@@ -260,14 +260,14 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 	if latest.ResourceVersion != s.upf.ResourceVersion {
 		return errStale
 	}
-	if err := r.applier.apply(ctx, u.want.Config.DeepCopy()); err != nil {
+	if err := r.applier.Apply(ctx, u.want.Config.DeepCopy()); err != nil {
 		return s.takenFrom(u, err)
 	}
 	pod := u.want.Pod.DeepCopy()
 	if u.place != nil {
 		pod = u.want.Placed(s.upf, u.place)
 		for _, a := range specs.PlaceAttachments(s.upf, u.place) {
-			if err := r.applier.apply(ctx, a); err != nil {
+			if err := r.applier.Apply(ctx, a); err != nil {
 				return s.takenFrom(u, err)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
@@ -65,7 +66,7 @@ func newUnitRig(t *testing.T) *unitRig {
 	})
 	rig.reconciler = &UPFReconciler{
 		Client: cached, Live: rig.live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
-		Recorder: record.NewFakeRecorder(1000), Now: func() time.Time { return rig.clock }, applier: newApplier(cached, rig.live),
+		Recorder: record.NewFakeRecorder(1000), Now: func() time.Time { return rig.clock }, applier: applying.New(cached, rig.live),
 		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: controllertest.TopologyOfPod,
 	}
 	rig.reconciler.certifier = newCertifier(cached, rig.reconciler.applier, rig.reconciler.Recorder, rig.reconciler.Now)

@@ -32,6 +32,7 @@ import (
 
 	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/asking"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
@@ -69,7 +70,7 @@ type UPFReconciler struct {
 	// Rejections counts pods that were refused or failed, by place and reason.
 	Rejections *prometheus.CounterVec
 
-	applier   *applier
+	applier   *applying.Applier
 	certifier *certifier
 	// asking asks units beside the passes.
 	asking *asking.Questions
@@ -83,7 +84,7 @@ type upfScope struct {
 	core       *api.Core5G
 	conditions conditions.List
 	// kept is what was given to Slices, and what N4 Services are to have again.
-	kept *allocations
+	kept *applying.Allocations
 	// halted is why no pod can be made; what runs goes on running then.
 	halted *specs.Problem
 	// unguarded is why nothing keeps evictions from the units.
@@ -229,7 +230,7 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 		r.Recorder.Eventf(upf, corev1.EventTypeWarning, "UnitNotStopped",
 			"pod %s did not stop within %s; the UPFInstance ends without it", stuck, unitStopTimeout)
 	}
-	if err := r.applier.forgetAllocations(ctx, specs.UPFAllocations(upf)); err != nil {
+	if err := r.applier.ForgetAllocations(ctx, specs.UPFAllocations(upf)); err != nil {
 		return ctrl.Result{}, err
 	}
 	controllerutil.RemoveFinalizer(upf, api.Finalizer)
@@ -271,7 +272,7 @@ func (r *UPFReconciler) findCore(ctx context.Context, s *upfScope) error {
 // address until it is gone, and one whose selector means another UPFInstance until its status names this one no
 // more: its SMF may still use it. What is written down as given is, even if the Slice has yet to come.
 func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err error) {
-	if s.kept, err = r.applier.allocationsOf(ctx, s.upf, r.Recorder, specs.UPFAllocations(s.upf)); err != nil {
+	if s.kept, err = r.applier.AllocationsOf(ctx, s.upf, r.Recorder, specs.UPFAllocations(s.upf)); err != nil {
 		return err
 	}
 	var all api.SliceList
@@ -327,7 +328,7 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) (err
 	}
 	message := fmt.Sprintf("%d N3 endpoints of %s are given out", len(allocated), s.upf.Spec.N3.Endpoints)
 	if len(absent) > 0 {
-		message += fmt.Sprintf(", and %d kept for Slices that are not there (%s, in ConfigMap %s)", len(absent), absent[0].Slice, s.kept.record.Name)
+		message += fmt.Sprintf(", and %d kept for Slices that are not there (%s, in ConfigMap %s)", len(absent), absent[0].Slice, s.kept.Record.Name)
 	}
 	s.conditions.Yes(api.ConditionEndpointsAllocated, api.ReasonReady, message)
 	return nil
@@ -351,7 +352,7 @@ func (s *upfScope) given(all []api.Slice) (given, absent []api.EndpointAllocatio
 	of := func(slice string) func(api.EndpointAllocation) bool {
 		return func(e api.EndpointAllocation) bool { return e.Slice == slice }
 	}
-	for _, e := range specs.AllocatedEndpoints(s.kept.entries) {
+	for _, e := range specs.AllocatedEndpoints(s.kept.Entries) {
 		switch {
 		case slices.ContainsFunc(all, func(slice api.Slice) bool { return slice.Name == e.Slice }):
 			given = append(given, e)
@@ -369,14 +370,14 @@ func (s *upfScope) given(all []api.Slice) (given, absent []api.EndpointAllocatio
 
 // keepEndpoints has these written down, and no others.
 func (s *upfScope) keepEndpoints(endpoints []api.EndpointAllocation) {
-	for key := range specs.AllocationsOfEndpoints(specs.AllocatedEndpoints(s.kept.entries)) {
-		delete(s.kept.entries, key)
+	for key := range specs.AllocationsOfEndpoints(specs.AllocatedEndpoints(s.kept.Entries)) {
+		delete(s.kept.Entries, key)
 	}
-	maps.Copy(s.kept.entries, specs.AllocationsOfEndpoints(endpoints))
+	maps.Copy(s.kept.Entries, specs.AllocationsOfEndpoints(endpoints))
 }
 
 func (r *UPFReconciler) keepAllocations(ctx context.Context, s *upfScope) error {
-	return s.taken(r.applier.keep(ctx, s.kept))
+	return s.taken(r.applier.Keep(ctx, s.kept))
 }
 
 // taken turns the name of the ConfigMap that somebody else has into a condition; other errors stay errors.
@@ -406,7 +407,7 @@ func (r *UPFReconciler) applyAttachments(ctx context.Context, s *upfScope) error
 		return err
 	}
 	for _, a := range specs.Attachments(s.upf) {
-		err := r.applier.apply(ctx, a)
+		err := r.applier.Apply(ctx, a)
 		if taken := (*cluster.TakenError)(nil); errors.As(err, &taken) {
 			s.halt(&specs.Problem{Reason: api.ReasonNameTaken, Message: taken.Error()})
 			s.again(cluster.TakenRetry)
@@ -475,7 +476,7 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 		if u.leftover != nil {
 			specs.LeadToServing(service)
 		}
-		err := r.applier.applyService(ctx, s.kept, service)
+		err := r.applier.ApplyService(ctx, s.kept, service)
 		taken := (*cluster.TakenError)(nil)
 		if err != nil && !errors.As(err, &taken) {
 			return err
@@ -506,7 +507,7 @@ func (r *UPFReconciler) findOutside(ctx context.Context, s *upfScope, u *unitSco
 	if u.leftover != nil {
 		specs.LeadToServing(service)
 	}
-	err := r.applier.applyService(ctx, s.kept, service)
+	err := r.applier.ApplyService(ctx, s.kept, service)
 	if taken := (*cluster.TakenError)(nil); errors.As(err, &taken) {
 		u.taken = taken.Error()
 		s.again(cluster.TakenRetry)
@@ -529,9 +530,9 @@ func (r *UPFReconciler) admitOutside(ctx context.Context, s *upfScope) error {
 	policy := specs.OutsidePolicy(s.upf)
 	if s.upf.Spec.N4.ServiceType != corev1.ServiceTypeLoadBalancer || s.core == nil || s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
 		// Without policies of the core this one would shut out everybody else.
-		return r.applier.remove(ctx, s.upf, policy)
+		return r.applier.Remove(ctx, s.upf, policy)
 	}
-	err := r.applier.apply(ctx, policy)
+	err := r.applier.Apply(ctx, policy)
 	taken := (*cluster.TakenError)(nil)
 	if !errors.As(err, &taken) {
 		return err
@@ -545,7 +546,7 @@ func (r *UPFReconciler) admitOutside(ctx context.Context, s *upfScope) error {
 
 // applyBudget keeps evictions from the units.
 func (r *UPFReconciler) applyBudget(ctx context.Context, s *upfScope) error {
-	err := r.applier.apply(ctx, specs.DisruptionBudget(s.upf, s.wantedUnits()))
+	err := r.applier.Apply(ctx, specs.DisruptionBudget(s.upf, s.wantedUnits()))
 	if taken := (*cluster.TakenError)(nil); errors.As(err, &taken) {
 		s.unguarded = taken.Error()
 		s.again(cluster.TakenRetry)
@@ -614,7 +615,7 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 			if err := client.IgnoreNotFound(r.Delete(ctx, c.DeepCopy())); err != nil {
 				return err
 			}
-			s.kept.forgetService(c.Name)
+			s.kept.ForgetService(c.Name)
 		}
 	}
 	return nil
@@ -677,7 +678,7 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 // SetupWithManager watches UPFInstances, what they own, their Slices and their core, and what may give a
 // place to a unit that has none: DataplaneNodes, Nodes and the end of other units.
 func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
+	r.applier = applying.New(mgr.GetClient(), mgr.GetAPIReader())
 	r.certifier = newCertifier(r.Client, r.applier, r.Recorder, r.Now)
 	r.asking = asking.New()
 	return ctrl.NewControllerManagedBy(mgr).
@@ -696,7 +697,7 @@ func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.DataplaneNode{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfNode), builder.WithPredicates(nodeChanged())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs), builder.WithPredicates(unitEnded())).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(named(api.LabelUPF)), allocationsMoved(api.LabelUPF)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(applying.NamedBy(api.LabelUPF)), applying.AllocationsMoved(api.LabelUPF)).
 		WatchesRawSource(source.Channel(r.asking.Answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }

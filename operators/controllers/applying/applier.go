@@ -1,8 +1,9 @@
-package controllers
+package applying
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,24 +19,25 @@ import (
 	"core5g.dev/core5g/operators/specs"
 )
 
-// applier applies objects server-side with the one field owner. It remembers what it applied last and
+// Applier applies objects server-side with the one field owner. It remembers what it applied last and
 // what the API server made of it, and stays quiet while both are the same: reconciling is cheap, and
 // a change by somebody else is still undone. Objects of others with the same name are a cluster.TakenError.
-type applier struct {
+type Applier struct {
 	client client.Client
-	// live reads past the cache.
-	live client.Reader
+	// Live reads past the cache.
+	Live client.Reader
 
 	mu   sync.Mutex
 	seen map[string]string
 }
 
-func newApplier(c client.Client, live client.Reader) *applier {
-	return &applier{client: c, live: live, seen: map[string]string{}}
+// New applies by a client, and looks past its cache by another.
+func New(c client.Client, live client.Reader) *Applier {
+	return &Applier{client: c, Live: live, seen: map[string]string{}}
 }
 
-// apply brings the object about and fills in what the API server has of it (a ClusterIP, a status).
-func (a *applier) apply(ctx context.Context, object client.Object) error {
+// Apply brings the object about and fills in what the API server has of it (a ClusterIP, a status).
+func (a *Applier) Apply(ctx context.Context, object client.Object) error {
 	gvk, err := apiutil.GVKForObject(object, a.client.Scheme())
 	if err != nil {
 		return err
@@ -114,38 +116,38 @@ func mark(hash string, live client.Object) string {
 	return fmt.Sprintf("%s %s version %s", hash, live.GetUID(), live.GetResourceVersion())
 }
 
-func (a *applier) last(key string) string {
+func (a *Applier) last(key string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.seen[key]
 }
 
-func (a *applier) remember(key, mark string) {
+func (a *Applier) remember(key, mark string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.seen[key] = mark
 }
 
-// applyFunction applies everything around one network function, its configuration before the pods
+// ApplyFunction applies everything around one network function, its configuration before the pods
 // that read it. Its Services have the addresses that k says they had.
-func (a *applier) applyFunction(ctx context.Context, k *allocations, o *specs.FunctionObjects) error {
+func (a *Applier) ApplyFunction(ctx context.Context, k *Allocations, o *specs.FunctionObjects) error {
 	if o.ConfigMap != nil {
-		if err := a.apply(ctx, o.ConfigMap); err != nil {
+		if err := a.Apply(ctx, o.ConfigMap); err != nil {
 			return err
 		}
 	}
 	if o.Secret != nil {
-		if err := a.apply(ctx, o.Secret); err != nil {
+		if err := a.Apply(ctx, o.Secret); err != nil {
 			return err
 		}
 	}
 	for _, s := range o.Services {
-		if err := a.applyService(ctx, k, s); err != nil {
+		if err := a.ApplyService(ctx, k, s); err != nil {
 			return err
 		}
 	}
 	if o.Budget != nil {
-		if err := a.apply(ctx, o.Budget); err != nil {
+		if err := a.Apply(ctx, o.Budget); err != nil {
 			return err
 		}
 	}
@@ -156,11 +158,11 @@ func (a *applier) applyFunction(ctx context.Context, k *allocations, o *specs.Fu
 	case !apierrors.IsNotFound(err):
 		return err
 	}
-	return a.apply(ctx, o.Deployment)
+	return a.Apply(ctx, o.Deployment)
 }
 
-// remove deletes the object if it is there and has the given owner.
-func (a *applier) remove(ctx context.Context, owner client.Object, object client.Object) error {
+// Remove deletes the object if it is there and has the given owner.
+func (a *Applier) Remove(ctx context.Context, owner client.Object, object client.Object) error {
 	err := a.client.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -175,10 +177,10 @@ func (a *applier) remove(ctx context.Context, owner client.Object, object client
 }
 
 // free looks past the cache, which has the operator's own objects alone, whether a name is free.
-func (a *applier) free(ctx context.Context, gvk schema.GroupVersionKind, desired client.Object) error {
+func (a *Applier) free(ctx context.Context, gvk schema.GroupVersionKind, desired client.Object) error {
 	there := &metav1.PartialObjectMetadata{}
 	there.SetGroupVersionKind(gvk)
-	err := a.live.Get(ctx, client.ObjectKeyFromObject(desired), there)
+	err := a.Live.Get(ctx, client.ObjectKeyFromObject(desired), there)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -186,4 +188,31 @@ func (a *applier) free(ctx context.Context, gvk schema.GroupVersionKind, desired
 		return fmt.Errorf("look for %s %s: %w", gvk.Kind, desired.GetName(), err)
 	}
 	return cluster.Belongs(gvk.Kind, there, metav1.GetControllerOf(desired))
+}
+
+// Uncached is the object as one of no type: a client asks the API server for it, and makes no cache of its kind.
+func Uncached(scheme *runtime.Scheme, o client.Object) (client.Object, error) {
+	gvk, err := apiutil.GVKForObject(o, scheme)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: raw}
+	u.SetGroupVersionKind(gvk)
+	return u, nil
+}
+
+// SMFSet applies the Services first: their addresses are told to the pods.
+func SMFSet(ctx context.Context, a *Applier, k *Allocations, set specs.SMFSet, p specs.Platform) (specs.FunctionObjects, error) {
+	services, outside := set.Services(), set.OutsideServices()
+	for _, service := range slices.Concat(services, outside) {
+		if err := a.ApplyService(ctx, k, service); err != nil {
+			return specs.FunctionObjects{}, err
+		}
+	}
+	objects := set.Build(p, services, outside...)
+	return objects, a.ApplyFunction(ctx, k, &objects)
 }
