@@ -19,6 +19,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
@@ -197,7 +198,7 @@ func (e *environment) testCertManager(t *testing.T) {
 	e.patch(t, core, `{"spec":{"tls":{"issuerRef":null}}}`)
 	eventually(t, "the operator's Secrets and no Certificates", func() error {
 		now := e.secret(t, ns, "core5g-amf-tls")
-		if now.UID != amf.UID || now.Annotations[annotationIssued] != "" || !cluster.Owns(core, now) {
+		if now.UID != amf.UID || now.Annotations[certifying.AnnotationIssued] != "" || !cluster.Owns(core, now) {
 			return fmt.Errorf("another Secret, or still cert-manager's: %v, owners %v", now.Annotations, now.OwnerReferences)
 		}
 		if n := strings.Count(string(now.Data[certificates.KeyAuthorities]), "BEGIN CERTIFICATE"); n != 2 {
@@ -228,14 +229,14 @@ func (e *environment) testCertManager(t *testing.T) {
 	})
 	// The operator's own are not taken for the Issuer's, neither here nor by cert-manager.
 	eventually(t, "a Secret that cert-manager makes anew", func() error {
-		if issuer := e.secret(t, ns, "core5g-amf-tls").Annotations[annotationIssuer]; issuer == "" || issuer == "core5g-sbi" {
-			return fmt.Errorf("annotation %s is %q", annotationIssuer, issuer)
+		if issuer := e.secret(t, ns, "core5g-amf-tls").Annotations[certifying.AnnotationIssuer]; issuer == "" || issuer == "core5g-sbi" {
+			return fmt.Errorf("annotation %s is %q", certifying.AnnotationIssuer, issuer)
 		}
 		return nil
 	})
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonProgressing, "Certificate core5g-nrf-tls is not issued by core5g-sbi yet")
 	for _, r := range specs.CoreCertificates(core) {
-		e.patch(t, e.secret(t, ns, r.Secret), fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:"core5g-sbi"}}}`, annotationIssued, r.Secret, annotationIssuer))
+		e.patch(t, e.secret(t, ns, r.Secret), fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:"core5g-sbi"}}}`, certifying.AnnotationIssued, r.Secret, certifying.AnnotationIssuer))
 	}
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
 	e.patch(t, core, `{"spec":{"tls":{"mode":"Disabled","authority":null}}}`)
@@ -275,7 +276,7 @@ func (e *environment) playCertManager(t *testing.T, name string, requests ...spe
 			t.Fatal(err)
 		}
 		e.create(t, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Secret, Labels: r.Labels, Annotations: map[string]string{annotationIssued: r.Secret, annotationIssuer: name}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Secret, Labels: r.Labels, Annotations: map[string]string{certifying.AnnotationIssued: r.Secret, certifying.AnnotationIssuer: name}},
 			Type:       corev1.SecretTypeTLS, Data: content,
 		})
 	}

@@ -33,6 +33,7 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/workloads"
@@ -54,7 +55,7 @@ type CoreReconciler struct {
 	StoreSynced func(ctx context.Context, address, password string) (bool, error)
 
 	applier   *applying.Applier
-	certifier *certifier
+	certifier *certifying.Certifier
 	// seen are the Core5Gs that this operator has looked at: what one of them was given is given up when it is gone.
 	seen sync.Map
 	// accounts has an accountsKept of each Core5G, by its name.
@@ -554,7 +555,7 @@ func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
 // SetupWithManager watches the Core5G, what it owns, its Slices, and the Secrets that it names.
 func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = applying.New(mgr.GetClient(), mgr.GetAPIReader())
-	r.certifier = newCertifier(mgr.GetClient(), r.applier, r.Recorder, r.Now)
+	r.certifier = certifying.New(mgr.GetClient(), r.applier, r.Recorder, r.Now)
 	r.Registrations.asking = asking.New()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Core5G{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -17,6 +17,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
@@ -57,7 +58,7 @@ type Registrations struct {
 	Client client.Client
 	// NRF returns a client for the NRF at a base URL.
 	NRF        func(baseURL string, identity *sbitls.Identity) NRFClient
-	Identities *identities
+	Identities *certifying.Identities
 	Now        func() time.Time
 
 	// asking asks NRFs beside the passes.
@@ -161,7 +162,7 @@ func (r registrationReport) period(error) time.Duration {
 }
 
 func (r *Registrations) ask(ctx context.Context, core *api.Core5G, state *coreRegistrations, expected []expectedFunction, now time.Time) registrationReport {
-	identity, err := r.Identities.of(ctx, r.Client, core)
+	identity, err := r.Identities.Of(ctx, r.Client, core)
 	if err != nil {
 		return registrationReport{unknown: true, problem: err.Error()}
 	}

@@ -14,6 +14,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 )
@@ -46,7 +47,7 @@ func newRegistrationRig(t *testing.T, pods ...*corev1.Pod) *registrationRig {
 	rig.nrf = nrfs.At("http://core5g-nrf.ns.svc:8000", nil)
 	now := func() time.Time { return rig.clock }
 	questions := asking.By(now, func(do func()) { do() })
-	rig.registrations = &Registrations{Client: rig.client, NRF: func(baseURL string, identity *sbitls.Identity) NRFClient { return nrfs.At(baseURL, identity) }, Identities: &identities{}, Now: now, asking: questions}
+	rig.registrations = &Registrations{Client: rig.client, NRF: func(baseURL string, identity *sbitls.Identity) NRFClient { return nrfs.At(baseURL, identity) }, Identities: &certifying.Identities{}, Now: now, asking: questions}
 	return rig
 }
 

@@ -15,6 +15,7 @@ import (
 	"core5g.dev/core5g/images/associations"
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
@@ -90,7 +91,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		}
 	}
 	recorder := mgr.GetEventRecorderFor("core5g-operator")
-	shown := &identities{}
+	shown := &certifying.Identities{}
 	for name, c := range map[string]interface{ SetupWithManager(ctrl.Manager) error }{
 		"Core5G": &CoreReconciler{
 			Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder,

@@ -28,6 +28,7 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/controllers/workloads"
@@ -54,10 +55,10 @@ type SliceReconciler struct {
 	Release func(ctx context.Context, upfAddress, smfNodeID string) error
 	// UserPlane returns the user-plane API of the SMF at a base URL.
 	UserPlane  func(baseURL string, identity *sbitls.Identity) UserPlane
-	Identities *identities
+	Identities *certifying.Identities
 
 	applier   *applying.Applier
-	certifier *certifier
+	certifier *certifying.Certifier
 	// asking asks SMFs and UPFs beside the passes.
 	asking *asking.Questions
 }
@@ -651,7 +652,7 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = applying.New(mgr.GetClient(), mgr.GetAPIReader())
 	r.asking = asking.New()
-	r.certifier = newCertifier(mgr.GetClient(), r.applier, r.Recorder, r.Now)
+	r.certifier = certifying.New(mgr.GetClient(), r.applier, r.Recorder, r.Now)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Slice{}).
 		Owns(&appsv1.Deployment{}).

@@ -79,7 +79,7 @@ func (s *sliceScope) cutPools() *specs.Problem {
 
 // userPlane is the user-plane API of the Slice's SMF.
 func (r *SliceReconciler) userPlane(ctx context.Context, s *sliceScope) (UserPlane, error) {
-	identity, err := r.Identities.of(ctx, r.Client, s.core)
+	identity, err := r.Identities.Of(ctx, r.Client, s.core)
 	if err != nil {
 		return nil, err
 	}

@@ -104,15 +104,15 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 			return err
 		}
 	}
-	state, err := r.certifier.keepStandby(ctx, s.upf)
+	state, err := r.certifier.KeepStandby(ctx, s.upf)
 	if err != nil {
 		return err
 	}
-	if !state.next.IsZero() {
-		s.again(state.next.Sub(r.Now()))
+	if !state.Next.IsZero() {
+		s.again(state.Next.Sub(r.Now()))
 	}
-	if state.problem != "" && s.unlinked == "" {
-		s.unlinked = state.problem
+	if state.Problem != "" && s.unlinked == "" {
+		s.unlinked = state.Problem
 	}
 	return nil
 }
@@ -128,17 +128,6 @@ func (s *upfScope) unlinkedBy(err error) error {
 		s.unlinked = taken.Error()
 	}
 	return nil
-}
-
-// keepStandby keeps the certificate of a UPFInstance's members. Its authority is the UPFInstance's own, whatever the core has.
-func (c *certifier) keepStandby(ctx context.Context, upf *api.UPFInstance) (certificatesState, error) {
-	var state certificatesState
-	request := specs.StandbyCertificate(upf)
-	authority, err := c.authority(ctx, authorityOf{upf, request.Owner, specs.StandbyAuthorityName(upf.Name), request.Labels, request.Secret}, &state)
-	if err != nil || authority == nil {
-		return state, err
-	}
-	return state, c.issue(ctx, authority, upf, request, &state)
 }
 
 // findMembers finds out who serves a unit, and who stands by.

@@ -17,6 +17,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/applying"
+	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/specs"
@@ -69,7 +70,7 @@ func newUnitRig(t *testing.T) *unitRig {
 		Recorder: record.NewFakeRecorder(1000), Now: func() time.Time { return rig.clock }, applier: applying.New(cached, rig.live),
 		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: controllertest.TopologyOfPod,
 	}
-	rig.reconciler.certifier = newCertifier(cached, rig.reconciler.applier, rig.reconciler.Recorder, rig.reconciler.Now)
+	rig.reconciler.certifier = certifying.New(cached, rig.reconciler.applier, rig.reconciler.Recorder, rig.reconciler.Now)
 	return rig
 }
 

@@ -34,6 +34,7 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
 	"core5g.dev/core5g/operators/specs"
@@ -71,7 +72,7 @@ type UPFReconciler struct {
 	Rejections *prometheus.CounterVec
 
 	applier   *applying.Applier
-	certifier *certifier
+	certifier *certifying.Certifier
 	// asking asks units beside the passes.
 	asking *asking.Questions
 	// began is when this operator looked at a UPFInstance first.
@@ -679,7 +680,7 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 // place to a unit that has none: DataplaneNodes, Nodes and the end of other units.
 func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = applying.New(mgr.GetClient(), mgr.GetAPIReader())
-	r.certifier = newCertifier(r.Client, r.applier, r.Recorder, r.Now)
+	r.certifier = certifying.New(r.Client, r.applier, r.Recorder, r.Now)
 	r.asking = asking.New()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.UPFInstance{}, builder.WithPredicates(predicate.Or(
