@@ -15,6 +15,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/asking"
+	"core5g.dev/core5g/operators/controllers/metrics"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/placement"
 	"core5g.dev/core5g/operators/specs"
@@ -110,7 +111,7 @@ func (r *UPFReconciler) replaceMisaligned(ctx context.Context, s *upfScope, u *u
 		return nil // counted; the cache still shows it
 	}
 	spot, _ := specs.PodSpot(u.pod)
-	r.Rejections.WithLabelValues(s.upf.Namespace, s.upf.Name, spot.Node, cellLabel(spot.Cell), api.ReasonMisaligned).Inc()
+	r.Rejections.WithLabelValues(s.upf.Namespace, s.upf.Name, spot.Node, metrics.CellLabel(spot.Cell), api.ReasonMisaligned).Inc()
 	wait := s.backOff(spot, api.ReasonMisaligned, r.Now())
 	u.refused = &refusal{api.ReasonMisaligned, fmt.Sprintf("pod %s is replaced: %s; the place is tried again in %s", u.pod.Name, u.status.Topology.Message, wait)}
 	s.again(wait)

@@ -27,6 +27,7 @@ import (
 	"core5g.dev/core5g/operators/controllers/applying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
+	"core5g.dev/core5g/operators/controllers/metrics"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -113,7 +114,7 @@ func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *
 	f.reconciler = &UPFReconciler{
 		Client: counted, Live: live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
 		Recorder: &record.FakeRecorder{}, Now: time.Now, applier: applying.New(counted, live),
-		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: controllertest.TopologyOfPod,
+		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: metrics.NewRejections(), Topology: controllertest.TopologyOfPod,
 	}
 	return f
 }

@@ -10,13 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"core5g.dev/core5g/images/associations"
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
+	"core5g.dev/core5g/operators/controllers/metrics"
 	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
@@ -73,18 +74,18 @@ func DefaultOptions(p specs.Platform) Options {
 		StoreSynced: storemember.Synced,
 		Reach:       reachMetrics,
 		Now:         time.Now,
-		Metrics:     metrics.Registry,
+		Metrics:     ctrlmetrics.Registry,
 	}
 }
 
 // Setup adds every controller to the manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	if o.Metrics != nil {
-		if err := registerState(context.Background(), o.Metrics, mgr); err != nil {
+		if err := metrics.Register(context.Background(), o.Metrics, mgr); err != nil {
 			return err
 		}
 	}
-	rejections := NewRejections()
+	rejections := metrics.NewRejections()
 	if o.Metrics != nil {
 		if err := o.Metrics.Register(rejections); err != nil {
 			return err

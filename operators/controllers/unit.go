@@ -16,6 +16,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/cluster"
+	"core5g.dev/core5g/operators/controllers/metrics"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/placement"
 	"core5g.dev/core5g/operators/specs"
@@ -341,7 +342,7 @@ func (r *UPFReconciler) reject(ctx context.Context, s *upfScope, u *unitScope) e
 		reason = "UnitFailed"
 	}
 	spot, _ := specs.PodSpot(u.pod)
-	r.Rejections.WithLabelValues(s.upf.Namespace, s.upf.Name, spot.Node, cellLabel(spot.Cell), reason).Inc()
+	r.Rejections.WithLabelValues(s.upf.Namespace, s.upf.Name, spot.Node, metrics.CellLabel(spot.Cell), reason).Inc()
 	u.note(api.UnitRejected, fmt.Sprintf("%s on node %s: %s", reason, u.pod.Spec.NodeName, u.pod.Status.Message))
 	if u.pod.Annotations[specs.AnnotationPlacedNode] != "" && refusesPlace(reason) {
 		// Not the unit waits, but the place.

@@ -20,6 +20,7 @@ import (
 	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
+	"core5g.dev/core5g/operators/controllers/metrics"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -68,7 +69,7 @@ func newUnitRig(t *testing.T) *unitRig {
 	rig.reconciler = &UPFReconciler{
 		Client: cached, Live: rig.live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
 		Recorder: record.NewFakeRecorder(1000), Now: func() time.Time { return rig.clock }, applier: applying.New(cached, rig.live),
-		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: controllertest.TopologyOfPod,
+		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: metrics.NewRejections(), Topology: controllertest.TopologyOfPod,
 	}
 	rig.reconciler.certifier = certifying.New(cached, rig.reconciler.applier, rig.reconciler.Recorder, rig.reconciler.Now)
 	return rig

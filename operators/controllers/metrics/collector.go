@@ -1,4 +1,4 @@
-package controllers
+package metrics
 
 import (
 	"context"
@@ -16,20 +16,20 @@ import (
 	"core5g.dev/core5g/operators/specs"
 )
 
-// stateCollector turns conditions into metrics when it is asked, from the cache: nothing has to be kept
+// collector turns conditions into metrics when it is asked, from the cache: nothing has to be kept
 // up to date, and an object that is gone is gone from the metrics too. Subscribers alone are counted as they change.
-type stateCollector struct {
+type collector struct {
 	reader      client.Reader
 	subscribers *subscriberCounts
 }
 
-// registerState registers the state of all objects that a manager's cache has.
-func registerState(ctx context.Context, to prometheus.Registerer, mgr manager.Manager) error {
+// Register registers the state of all objects that a manager's cache has.
+func Register(ctx context.Context, to prometheus.Registerer, mgr manager.Manager) error {
 	subscribers := newSubscriberCounts()
 	if err := subscribers.follow(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	return to.Register(&stateCollector{reader: mgr.GetClient(), subscribers: subscribers})
+	return to.Register(&collector{reader: mgr.GetClient(), subscribers: subscribers})
 }
 
 var (
@@ -61,8 +61,8 @@ func NewRejections() *prometheus.CounterVec {
 	}, []string{"namespace", "upfinstance", "node", "numa_cell", "reason"})
 }
 
-// cellLabel is the number of a NUMA cell, or "" for none.
-func cellLabel(cell int32) string {
+// CellLabel is the number of a NUMA cell, or "" for none.
+func CellLabel(cell int32) string {
 	if cell == placement.AnyCell {
 		return ""
 	}
@@ -70,7 +70,7 @@ func cellLabel(cell int32) string {
 }
 
 // Describe implements prometheus.Collector.
-func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		conditionDesc, subscribersDesc, endpointsDesc, rejectionsDesc, unitDesc, externalDesc, cellBackoffDesc,
 		functionDesc, sliceDesc, certificateDesc,
@@ -81,7 +81,7 @@ func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector. A kind that cannot be listed is left out.
-func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	var cores api.Core5GList
@@ -109,10 +109,10 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 			for _, unit := range u.Status.UnitStatuses {
 				ch <- prometheus.MustNewConstMetric(rejectionsDesc, prometheus.GaugeValue, float64(unit.Rejections), u.Namespace, u.Name, unit.Name)
 				ch <- prometheus.MustNewConstMetric(unitDesc, prometheus.GaugeValue, 1, u.Namespace, u.Name, unit.Name, unit.Node,
-					cellLabel(ptr.Deref(unit.Cell, placement.AnyCell)), string(unit.State))
+					CellLabel(ptr.Deref(unit.Cell, placement.AnyCell)), string(unit.State))
 			}
 			for _, b := range u.Status.CellBackoffs {
-				ch <- prometheus.MustNewConstMetric(cellBackoffDesc, prometheus.GaugeValue, float64(b.Rejections), u.Namespace, u.Name, b.Node, cellLabel(b.Cell))
+				ch <- prometheus.MustNewConstMetric(cellBackoffDesc, prometheus.GaugeValue, float64(b.Rejections), u.Namespace, u.Name, b.Node, CellLabel(b.Cell))
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package controllers
+package metrics
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func ownObjects() client.ListOption {
 	return client.MatchingLabels{api.LabelManagedBy: "core5g-operator"}
 }
 
-func (c *stateCollector) collectFunctions(ctx context.Context, ch chan<- prometheus.Metric) {
+func (c *collector) collectFunctions(ctx context.Context, ch chan<- prometheus.Metric) {
 	var deployments appsv1.DeploymentList
 	if c.reader.List(ctx, &deployments, ownObjects(), client.UnsafeDisableDeepCopy) != nil {
 		return
@@ -47,7 +47,7 @@ func (c *stateCollector) collectFunctions(ctx context.Context, ch chan<- prometh
 	}
 }
 
-func (c *stateCollector) collectSlices(ctx context.Context, ch chan<- prometheus.Metric, slices []api.Slice) {
+func (c *collector) collectSlices(ctx context.Context, ch chan<- prometheus.Metric, slices []api.Slice) {
 	var services corev1.ServiceList
 	if c.reader.List(ctx, &services, ownObjects(), client.UnsafeDisableDeepCopy) != nil {
 		return
@@ -68,7 +68,7 @@ func (c *stateCollector) collectSlices(ctx context.Context, ch chan<- prometheus
 }
 
 // collectCertificates reads the certificates, not the keys beside them.
-func (c *stateCollector) collectCertificates(ctx context.Context, ch chan<- prometheus.Metric) {
+func (c *collector) collectCertificates(ctx context.Context, ch chan<- prometheus.Metric) {
 	secrets := &metav1.PartialObjectMetadataList{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if c.reader.List(ctx, secrets, ownObjects()) != nil {

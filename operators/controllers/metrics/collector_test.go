@@ -1,4 +1,4 @@
-package controllers
+package metrics
 
 import (
 	"context"
@@ -98,7 +98,7 @@ func TestMetricsSayWhatConditionsSay(t *testing.T) {
 			return c.List(ctx, l, opts...)
 		},
 	})
-	registry.MustRegister(&stateCollector{reader: bounded, subscribers: subscribers})
+	registry.MustRegister(&collector{reader: bounded, subscribers: subscribers})
 	want := `
 # HELP core5g_condition 1 where the condition of the object is True, 0 where it is False, -1 where it is Unknown. Subscribers are counted in core5g_subscribers.
 # TYPE core5g_condition gauge
