@@ -36,9 +36,9 @@ import (
 	"core5g.dev/core5g/operators/admission"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/apiservertest"
-	"core5g.dev/core5g/operators/controllers"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/managertest"
+	"core5g.dev/core5g/operators/controllers/subscriber"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -330,7 +330,7 @@ func runOperator(t *testing.T, env *envtest.Environment, port int32, clock *move
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := controllers.IndexSubscribers(mgr.GetFieldIndexer()); err != nil {
+	if err := subscriber.Index(mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
 	if err := certificate.SetupWithManager(mgr); err != nil {

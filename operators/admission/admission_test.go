@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
-	"core5g.dev/core5g/operators/controllers"
 	"core5g.dev/core5g/operators/controllers/cluster"
+	"core5g.dev/core5g/operators/controllers/subscriber"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -56,7 +56,7 @@ func slice(name string, minute int, sd, pool string) *api.Slice {
 	}}
 }
 
-func subscriber(name string, minute int, supi, gpsi string, slices ...string) *api.Subscriber {
+func newSubscriber(name string, minute int, supi, gpsi string, slices ...string) *api.Subscriber {
 	s := &api.Subscriber{ObjectMeta: made(name, minute), Spec: api.SubscriberSpec{SUPI: supi, GPSI: gpsi}}
 	for _, n := range slices {
 		s.Spec.Slices = append(s.Spec.Slices, api.SubscribedSlice{Name: n})
@@ -72,7 +72,7 @@ func holding(t *testing.T, objects ...client.Object) client.WithWatch {
 		t.Fatal(err)
 	}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
-	if err := controllers.IndexSubscribers(indexer{b}); err != nil {
+	if err := subscriber.Index(indexer{b}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Build()
@@ -117,7 +117,7 @@ func TestCreate(t *testing.T) {
 	there := []client.Object{
 		core(), upf("upf", 1, "172.30.3.16/31", "172.30.6.2/24"),
 		slice("first", 2, "010203", "10.45.0.0/16"),
-		subscriber("a", 3, "imsi-208930000000001", "msisdn-33600000001", "first"),
+		newSubscriber("a", 3, "imsi-208930000000001", "msisdn-33600000001", "first"),
 		&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/16"}}},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.0.0/24"}}},
 	}
@@ -179,16 +179,16 @@ func TestCreate(t *testing.T) {
 
 		"a UPF elsewhere": {elsewhere("b", 0, "203.0.113.16/28"), wants{refusal: "external needs core5g's own SMF: write controlPlane: Core5G in Core5G core5g, which ends all PDU sessions of the core once"}},
 
-		"a Subscriber of its own": {subscriber("b", 0, "imsi-208930000000002", "msisdn-33600000002", "first"), wants{}},
-		"a SUPI twice":            {subscriber("b", 0, "imsi-208930000000001", "", "first"), wants{refusal: "SUPI imsi-208930000000001 belongs to Subscriber a already"}},
-		"a GPSI twice":            {subscriber("b", 0, "imsi-208930000000002", "msisdn-33600000001", "first"), wants{refusal: "GPSI msisdn-33600000001 belongs to Subscriber a already"}},
-		"of another network":      {subscriber("b", 0, "imsi-001010000000001", "", "first"), wants{refusal: "begins with no PLMN of Core5G core5g (20893), so it is not a subscriber of this network: write a SUPI of one of them, or add its PLMN to spec.plmns"}},
-		"before its core": {with(subscriber("b", 0, "imsi-001010000000001", "", "first"), func(s *api.Subscriber) { s.Spec.CoreRef.Name = "later" }),
+		"a Subscriber of its own": {newSubscriber("b", 0, "imsi-208930000000002", "msisdn-33600000002", "first"), wants{}},
+		"a SUPI twice":            {newSubscriber("b", 0, "imsi-208930000000001", "", "first"), wants{refusal: "SUPI imsi-208930000000001 belongs to Subscriber a already"}},
+		"a GPSI twice":            {newSubscriber("b", 0, "imsi-208930000000002", "msisdn-33600000001", "first"), wants{refusal: "GPSI msisdn-33600000001 belongs to Subscriber a already"}},
+		"of another network":      {newSubscriber("b", 0, "imsi-001010000000001", "", "first"), wants{refusal: "begins with no PLMN of Core5G core5g (20893), so it is not a subscriber of this network: write a SUPI of one of them, or add its PLMN to spec.plmns"}},
+		"before its core": {with(newSubscriber("b", 0, "imsi-001010000000001", "", "first"), func(s *api.Subscriber) { s.Spec.CoreRef.Name = "later" }),
 			wants{warning: "Slice first belongs to Core5G core5g and the Subscriber to later"}},
-		"an address of its own from free5GC's SMF": {with(subscriber("b", 0, "imsi-208930000000002", "", "first"), func(s *api.Subscriber) {
+		"an address of its own from free5GC's SMF": {with(newSubscriber("b", 0, "imsi-208930000000002", "", "first"), func(s *api.Subscriber) {
 			s.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv4: "10.47.0.9"}}
 		}), wants{refusal: "addresses, framedRoutes and flows of Slice first need core5g's own SMF"}},
-		"before its Slice": {subscriber("b", 0, "imsi-208930000000002", "", "first", "later"), wants{warning: "Slice later does not exist"}},
+		"before its Slice": {newSubscriber("b", 0, "imsi-208930000000002", "", "first", "later"), wants{warning: "Slice later does not exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warnings, err := validatorOf(holding(t, there...), c.object).ValidateCreate(t.Context(), c.object)
@@ -348,14 +348,14 @@ func atEdge(s *api.Slice, pool api.CIDR) {
 
 // static is a Subscriber of Slice first with addresses of its own.
 func static(name string, n int, ipv4 api.IPAddress, ipv6 api.CIDR) *api.Subscriber {
-	return with(subscriber(name, n, fmt.Sprintf("imsi-20893000000000%d", n), "", "first"), func(s *api.Subscriber) {
+	return with(newSubscriber(name, n, fmt.Sprintf("imsi-20893000000000%d", n), "", "first"), func(s *api.Subscriber) {
 		s.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv4: ipv4, IPv6Prefix: ipv6}}
 	})
 }
 
 // behind is a Subscriber of Slice first with networks behind its UE.
 func behind(name string, n int, prefixes ...api.FramedRoute) *api.Subscriber {
-	return with(subscriber(name, n, fmt.Sprintf("imsi-20893000000000%d", n), "", "first"), func(s *api.Subscriber) {
+	return with(newSubscriber(name, n, fmt.Sprintf("imsi-20893000000000%d", n), "", "first"), func(s *api.Subscriber) {
 		s.Spec.Slices[0].FramedRoutes = []api.FramedRoutes{{DNN: "internet", Prefixes: prefixes}}
 	})
 }
@@ -382,7 +382,7 @@ func TestUpdate(t *testing.T) {
 		runs("first", 2, "010203", "10.45.0.0/16"), runs("second", 3, "112233", "10.46.0.0/16"),
 		// Came while the webhook was off.
 		runs("wrong", 4, "445566", "10.46.0.0/24"),
-		subscriber("a", 3, "imsi-208930000000001", "msisdn-33600000001", "first"), subscriber("b", 4, "imsi-208930000000002", "", "first"),
+		newSubscriber("a", 3, "imsi-208930000000001", "msisdn-33600000001", "first"), newSubscriber("b", 4, "imsi-208930000000002", "", "first"),
 	}
 	for name, c := range map[string]struct {
 		before client.Object
@@ -493,7 +493,7 @@ func without(all []string, text string) (out []string) {
 func TestDelete(t *testing.T) {
 	there := []client.Object{core(), upf("upf", 1, "172.30.3.16/28", "172.30.6.2/24"), slice("first", 2, "010203", "10.45.0.0/16"), slice("lone", 2, "112233", "10.46.0.0/16")}
 	for _, name := range []string{"g", "f", "e", "d", "c", "b", "a"} {
-		there = append(there, subscriber(name, 3, "imsi-20893"+name, "", "first"))
+		there = append(there, newSubscriber(name, 3, "imsi-20893"+name, "", "first"))
 	}
 	there[3].(*api.Slice).Spec.DataNetworks[0].UPFs = []api.DataNetworkUPF{{Name: "edge", UEPools: []api.CIDR{"10.47.0.0/16"}}}
 	for name, c := range map[string]struct {
@@ -526,7 +526,7 @@ func TestNoAnswerIsNoRefusal(t *testing.T) {
 			return errors.New("the cache is not there")
 		},
 	})
-	for _, o := range []client.Object{slice("s", 0, "010203", "10.45.0.0/16"), upf("upf", 0, "172.30.3.16/28", "172.30.6.2/24"), subscriber("a", 0, "imsi-208930000000001", "")} {
+	for _, o := range []client.Object{slice("s", 0, "010203", "10.45.0.0/16"), upf("upf", 0, "172.30.3.16/28", "172.30.6.2/24"), newSubscriber("a", 0, "imsi-208930000000001", "")} {
 		warnings, err := validatorOf(broken, o).ValidateCreate(t.Context(), o)
 		wants{warning: "conditions will say what is wrong: the cache is not there"}.check(t, warnings, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
-	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/subscriber"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -71,5 +71,5 @@ func named[T any](list []T, name string, of func(*T) string) *T {
 
 // subscribers that an index leads to.
 func (r reader) subscribers(ctx context.Context, namespace, index, value string) ([]api.Subscriber, error) {
-	return controllers.SubscribersBy(ctx, r.cached, namespace, index, value)
+	return subscriber.By(ctx, r.cached, namespace, index, value)
 }

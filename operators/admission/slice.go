@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
-	"core5g.dev/core5g/operators/controllers"
 	"core5g.dev/core5g/operators/controllers/cluster"
+	"core5g.dev/core5g/operators/controllers/subscriber"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -104,7 +104,7 @@ func restartOfSMF(slice *api.Slice) string {
 }
 
 func (r sliceRules) deleted(ctx context.Context, slice *api.Slice) ([]string, error) {
-	list, err := r.subscribers(ctx, slice.Namespace, controllers.IndexSlice, slice.Name)
+	list, err := r.subscribers(ctx, slice.Namespace, subscriber.IndexSlice, slice.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
-	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/controllers/subscriber"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -15,13 +15,13 @@ func (r subscriberRules) asked(s *api.Subscriber) any { return s.Spec }
 // judge looks at no Secret: whether there is one, and what it holds, the condition says.
 func (r subscriberRules) judge(ctx context.Context, s *api.Subscriber) (verdict, error) {
 	var v verdict
-	same, err := r.subscribers(ctx, s.Namespace, controllers.IndexSUPI, s.Spec.SUPI)
+	same, err := r.subscribers(ctx, s.Namespace, subscriber.IndexSUPI, s.Spec.SUPI)
 	if err != nil {
 		return v, err
 	}
 	v.refuse(specs.SUPIProblem(s, same))
 	if s.Spec.GPSI != "" {
-		if same, err = r.subscribers(ctx, s.Namespace, controllers.IndexGPSI, s.Spec.GPSI); err != nil {
+		if same, err = r.subscribers(ctx, s.Namespace, subscriber.IndexGPSI, s.Spec.GPSI); err != nil {
 			return v, err
 		}
 		v.refuse(specs.GPSIProblem(s, same))
@@ -44,7 +44,7 @@ func (r subscriberRules) judge(ctx context.Context, s *api.Subscriber) (verdict,
 		}
 		v.refuse(specs.SubscriptionProblem(subscribed, core))
 	}
-	problem, err := controllers.StaticAddressProblem(ctx, r.cached, s)
+	problem, err := subscriber.StaticAddressProblem(ctx, r.cached, s)
 	if err != nil {
 		return v, err
 	}

@@ -18,6 +18,7 @@ import (
 	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/metrics"
+	"core5g.dev/core5g/operators/controllers/subscriber"
 	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
@@ -105,7 +106,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now,
 			Sessions: o.Sessions, Topology: o.Topology, Associations: o.Associations, Rejections: rejections,
 		},
-		"Subscriber": &SubscriberReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		"Subscriber": &subscriber.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		"serving":    &ServingReconciler{Client: mgr.GetClient()},
 	} {
 		if err := c.SetupWithManager(mgr); err != nil {

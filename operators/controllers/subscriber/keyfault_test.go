@@ -1,4 +1,4 @@
-package controllers
+package subscriber
 
 import (
 	"encoding/base64"

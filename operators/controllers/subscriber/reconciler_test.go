@@ -1,4 +1,4 @@
-package controllers
+package subscriber
 
 import (
 	"context"
@@ -26,7 +26,7 @@ import (
 type judged struct {
 	t             *testing.T
 	client        client.Client
-	reconciler    *SubscriberReconciler
+	reconciler    *Reconciler
 	reads, writes int
 }
 
@@ -56,11 +56,11 @@ func judge(t *testing.T, objects ...client.Object) *judged {
 	}
 	j := &judged{t: t}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.Subscriber{}, &api.Slice{}).WithObjects(objects...)
-	if err := IndexSubscribers(indexer{b}); err != nil {
+	if err := Index(indexer{b}); err != nil {
 		t.Fatal(err)
 	}
 	j.client = b.Build()
-	j.reconciler = &SubscriberReconciler{
+	j.reconciler = &Reconciler{
 		Client: interceptor.NewClient(j.client.(client.WithWatch), interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				if _, is := o.(*corev1.Secret); is {
@@ -390,7 +390,7 @@ func TestAnIndexLeadsToThoseOfTheValueAlone(t *testing.T) {
 		"no GPSI is no GPSI of all": {IndexGPSI, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := SubscribersBy(t.Context(), j.client, "ns", c.index, c.value)
+			list, err := By(t.Context(), j.client, "ns", c.index, c.value)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package controllers
+package subscriber
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 	"core5g.dev/core5g/operators/specs"
 )
 
-// SubscriberReconciler says what is wrong with a Subscriber. It makes nothing: the subscriber data
+// Reconciler says what is wrong with a Subscriber. It makes nothing: the subscriber data
 // functions serve Subscribers as they are. What it reads of a Secret never leaves it. There are many Subscribers:
 // what one of them is like its conditions say, and no Event.
-type SubscriberReconciler struct {
+type Reconciler struct {
 	client.Client
 	// Live reads Secrets past the cache, which has their metadata alone.
 	Live client.Reader
@@ -34,14 +34,14 @@ type SubscriberReconciler struct {
 // read once again.
 const keyRules = 1
 
-type subscriberScope struct {
+type scope struct {
 	subscriber *api.Subscriber
 	core       *api.Core5G
 	conditions conditions.List
 }
 
 // Reconcile judges one Subscriber.
-func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	subscriber := &api.Subscriber{}
 	if err := r.Get(ctx, req.NamespacedName, subscriber); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -50,8 +50,8 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 		return ctrl.Result{}, nil
 	}
 	base := subscriber.DeepCopy()
-	s := &subscriberScope{subscriber: subscriber, conditions: conditions.Of(&subscriber.Status.Conditions, subscriber.Generation)}
-	for _, phase := range []func(context.Context, *subscriberScope) error{
+	s := &scope{subscriber: subscriber, conditions: conditions.Of(&subscriber.Status.Conditions, subscriber.Generation)}
+	for _, phase := range []func(context.Context, *scope) error{
 		r.findCore,
 		r.checkAuthentication,
 		r.checkGPSI,
@@ -81,7 +81,7 @@ func asCached() client.GetOption { return &client.GetOptions{UnsafeDisableDeepCo
 const staleSubscriber = time.Second
 
 // findCore says whether the core is there: without one nobody asks for the subscription.
-func (r *SubscriberReconciler) findCore(ctx context.Context, s *subscriberScope) error {
+func (r *Reconciler) findCore(ctx context.Context, s *scope) error {
 	name := s.subscriber.Spec.CoreRef.NameOrDefault()
 	core := &api.Core5G{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: name}, core, asCached())
@@ -116,8 +116,8 @@ func coreMissing(name string, there []api.Core5G) string {
 	return fmt.Sprintf("Core5G %s does not exist: create it, or delete the Subscriber and create it with one that is there in spec.coreRef.name (%s)", name, strings.Join(names, ", "))
 }
 
-func (r *SubscriberReconciler) checkAuthentication(ctx context.Context, s *subscriberScope) error {
-	same, err := SubscribersBy(ctx, r, s.subscriber.Namespace, IndexSUPI, s.subscriber.Spec.SUPI)
+func (r *Reconciler) checkAuthentication(ctx context.Context, s *scope) error {
+	same, err := By(ctx, r, s.subscriber.Namespace, IndexSUPI, s.subscriber.Spec.SUPI)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (r *SubscriberReconciler) checkAuthentication(ctx context.Context, s *subsc
 
 // checkSecret reads the Secret where its metadata say that it is not the one that was checked. One that is not in
 // the cache may be new.
-func (r *SubscriberReconciler) checkSecret(ctx context.Context, s *subscriberScope) error {
+func (r *Reconciler) checkSecret(ctx context.Context, s *scope) error {
 	key := client.ObjectKey{Namespace: s.subscriber.Namespace, Name: s.subscriber.Spec.Authentication.SecretRef.Name}
 	known := cluster.SecretMetadata()
 	if err := r.Get(ctx, key, known); client.IgnoreNotFound(err) != nil {
@@ -186,12 +186,12 @@ func secretProblem(secret *corev1.Secret) string {
 }
 
 // checkGPSI looks for the number among the others: the network could not tell them apart by it.
-func (r *SubscriberReconciler) checkGPSI(ctx context.Context, s *subscriberScope) error {
+func (r *Reconciler) checkGPSI(ctx context.Context, s *scope) error {
 	if s.subscriber.Spec.GPSI == "" {
 		meta.RemoveStatusCondition(&s.subscriber.Status.Conditions, api.ConditionGPSIUnique)
 		return nil
 	}
-	same, err := SubscribersBy(ctx, r, s.subscriber.Namespace, IndexGPSI, s.subscriber.Spec.GPSI)
+	same, err := By(ctx, r, s.subscriber.Namespace, IndexGPSI, s.subscriber.Spec.GPSI)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (r *SubscriberReconciler) checkGPSI(ctx context.Context, s *subscriberScope
 
 // checkSlices wants every Slice to exist and one of them to be Ready. What is wrong with a Slice the Slice says:
 // here it would be written once for each of its Subscribers, at every change.
-func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberScope) error {
+func (r *Reconciler) checkSlices(ctx context.Context, s *scope) error {
 	var waiting []string
 	for _, subscribed := range s.subscriber.Spec.Slices {
 		slice := &api.Slice{}
@@ -245,7 +245,7 @@ func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberSco
 }
 
 // checkAddresses looks for the static addresses and the networks behind the UE among the others' and in the pools: two UEs would answer to one.
-func (r *SubscriberReconciler) checkAddresses(ctx context.Context, s *subscriberScope) error {
+func (r *Reconciler) checkAddresses(ctx context.Context, s *scope) error {
 	addresses := append(specs.StaticAddresses(s.subscriber), specs.FramedRoutes(s.subscriber)...)
 	if len(addresses) == 0 {
 		meta.RemoveStatusCondition(&s.subscriber.Status.Conditions, api.ConditionAddressesUnique)
@@ -267,7 +267,7 @@ func (r *SubscriberReconciler) checkAddresses(ctx context.Context, s *subscriber
 func StaticAddressProblem(ctx context.Context, c client.Reader, s *api.Subscriber) (*specs.Problem, error) {
 	var others []api.Subscriber
 	for _, address := range specs.StaticAddresses(s) {
-		same, err := SubscribersBy(ctx, c, s.Namespace, IndexAddress, address)
+		same, err := By(ctx, c, s.Namespace, IndexAddress, address)
 		if err != nil {
 			return nil, err
 		}
@@ -296,7 +296,7 @@ func StaticAddressProblem(ctx context.Context, c client.Reader, s *api.Subscribe
 func framedRoutesProblem(ctx context.Context, c client.Reader, s *api.Subscriber) (*specs.Problem, error) {
 	var others []api.Subscriber
 	for _, key := range specs.OverlappingKeys(s) {
-		some, err := SubscribersBy(ctx, c, s.Namespace, IndexNetwork, key)
+		some, err := By(ctx, c, s.Namespace, IndexNetwork, key)
 		if err != nil {
 			return nil, err
 		}
@@ -318,7 +318,7 @@ func sliceReady(slice *api.Slice) bool {
 	return slice.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(slice.Status.Conditions, api.ConditionReady)
 }
 
-func (r *SubscriberReconciler) sum(_ context.Context, s *subscriberScope) error {
+func (r *Reconciler) sum(_ context.Context, s *scope) error {
 	kinds := []string{api.ConditionCoreFound, api.ConditionAuthenticationReady, api.ConditionSlicesReady}
 	if s.subscriber.Spec.GPSI != "" {
 		kinds = append(kinds, api.ConditionGPSIUnique)

@@ -1,4 +1,4 @@
-package controllers
+package subscriber
 
 import (
 	"context"
@@ -76,8 +76,8 @@ func bucket(value string) string {
 	return strconv.Itoa(int(h.Sum32() % 4096))
 }
 
-// IndexSubscribers makes the indexes, which the admission webhook uses too.
-func IndexSubscribers(indexer client.FieldIndexer) error {
+// Index makes the indexes, which the admission webhook uses too.
+func Index(indexer client.FieldIndexer) error {
 	for _, index := range []string{indexSecret, IndexSlice, IndexSUPI, IndexGPSI, IndexAddress, IndexNetwork} {
 		buckets := func(o client.Object) []string {
 			values := valuesOf(index, o.(*api.Subscriber))
@@ -94,17 +94,17 @@ func IndexSubscribers(indexer client.FieldIndexer) error {
 	return nil
 }
 
-// SubscribersBy are those of a namespace that an index leads to from a value. They are the cache's own: they must
+// By are those of a namespace that an index leads to from a value. They are the cache's own: they must
 // not be changed.
-func SubscribersBy(ctx context.Context, c client.Reader, namespace, index, value string) ([]api.Subscriber, error) {
+func By(ctx context.Context, c client.Reader, namespace, index, value string) ([]api.Subscriber, error) {
 	var list api.SubscriberList
 	err := c.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: bucket(value)}, client.UnsafeDisableDeepCopy)
 	return slices.DeleteFunc(list.Items, func(s api.Subscriber) bool { return !slices.Contains(valuesOf(index, &s), value) }), err
 }
 
 // SetupWithManager watches Subscribers and what they name.
-func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := IndexSubscribers(mgr.GetFieldIndexer()); err != nil {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := Index(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	changed := predicate.GenerationChangedPredicate{}
@@ -132,7 +132,7 @@ func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // fanOut leads from an object to its Subscribers. An update does where it matters to them, after a while.
-func (r *SubscriberReconciler) fanOut(subscribers handler.MapFunc, matters func(before, now client.Object) (bool, time.Duration)) handler.EventHandler {
+func (r *Reconciler) fanOut(subscribers handler.MapFunc, matters func(before, now client.Object) (bool, time.Duration)) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	all := func(ctx context.Context, o client.Object, q queue, after time.Duration) {
 		for _, request := range subscribers(ctx, o) {
@@ -168,9 +168,9 @@ func coreMatters(before, now client.Object) (bool, time.Duration) {
 	return !slices.EqualFunc(old.Spec.PLMNs, core.Spec.PLMNs, func(a, b api.PLMN) bool { return a.String() == b.String() }) || old.OwnControlPlane() != core.OwnControlPlane() || old.DeletionTimestamp.IsZero() != core.DeletionTimestamp.IsZero(), 0
 }
 
-func (r *SubscriberReconciler) byIndex(index string, key func(client.Object) string) handler.MapFunc {
+func (r *Reconciler) byIndex(index string, key func(client.Object) string) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		list, err := SubscribersBy(ctx, r, o.GetNamespace(), index, key(o))
+		list, err := By(ctx, r, o.GetNamespace(), index, key(o))
 		if err != nil {
 			return nil
 		}
@@ -179,7 +179,7 @@ func (r *SubscriberReconciler) byIndex(index string, key func(client.Object) str
 }
 
 // byAddress leads to those who claim one of a Subscriber's addresses, or of the networks behind its UE.
-func (r *SubscriberReconciler) byAddress(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *Reconciler) byAddress(ctx context.Context, o client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, address := range specs.StaticAddresses(o.(*api.Subscriber)) {
 		out = append(out, r.byIndex(IndexAddress, func(client.Object) string { return address })(ctx, o)...)
@@ -198,7 +198,7 @@ func others(of handler.MapFunc) handler.MapFunc {
 	}
 }
 
-func (r *SubscriberReconciler) ofCore(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *Reconciler) ofCore(ctx context.Context, o client.Object) []reconcile.Request {
 	var list api.SubscriberList
 	if err := r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
