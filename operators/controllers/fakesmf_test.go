@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/operators/controllers/slice"
 	"core5g.dev/core5g/operators/userplane"
 )
 
@@ -18,7 +19,7 @@ type fakeSMFs struct {
 
 func newFakeSMFs() *fakeSMFs { return &fakeSMFs{smfs: map[string]*fakeSMF{}} }
 
-func (f *fakeSMFs) at(baseURL string, _ *sbitls.Identity) UserPlane {
+func (f *fakeSMFs) at(baseURL string, _ *sbitls.Identity) slice.UserPlane {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.smfs[baseURL] == nil {

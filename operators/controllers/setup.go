@@ -18,6 +18,7 @@ import (
 	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/metrics"
+	"core5g.dev/core5g/operators/controllers/slice"
 	"core5g.dev/core5g/operators/controllers/subscriber"
 	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
@@ -41,7 +42,7 @@ type Options struct {
 	// Associations asks a pod of the SMF for its associations with UPFs, and how many sessions some have, by Node ID.
 	Associations func(ctx context.Context, pod *corev1.Pod, units []string) (*associations.Report, error)
 	// UserPlane returns the user-plane API of the SMF at a base URL.
-	UserPlane func(baseURL string, identity *sbitls.Identity) UserPlane
+	UserPlane func(baseURL string, identity *sbitls.Identity) slice.UserPlane
 	// StoreSynced asks a server of an embedded session store of three whether it has everything.
 	StoreSynced func(ctx context.Context, address, password string) (bool, error)
 	// Reach an N2 terminator; nil: they are not asked.
@@ -69,7 +70,7 @@ func DefaultOptions(p specs.Platform) Options {
 		Release:  n4.ReleaseAssociation,
 		Sessions: ScrapeSessions,
 		Topology: ScrapeTopology, Associations: ScrapeAssociations,
-		UserPlane: func(baseURL string, identity *sbitls.Identity) UserPlane {
+		UserPlane: func(baseURL string, identity *sbitls.Identity) slice.UserPlane {
 			return &userplane.SMF{BaseURL: baseURL, HTTP: over(calls, identity)}
 		},
 		StoreSynced: storemember.Synced,
@@ -101,7 +102,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Now:           o.Now,
 			StoreSynced:   o.StoreSynced,
 		},
-		"Slice": &SliceReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane, Identities: shown},
+		"Slice": &slice.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane, Identities: shown},
 		"UPFInstance": &UPFReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now,
 			Sessions: o.Sessions, Topology: o.Topology, Associations: o.Associations, Rejections: rejections,

@@ -1,4 +1,4 @@
-package controllers
+package slice
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func TestChangesWakeTheSlicesThatTheyConcern(t *testing.T) {
 		}
 		objects = append(objects, s)
 	}
-	r := &SliceReconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
+	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
 	woken := func(o client.Object, concerns func(client.Object, *api.Slice) bool) (out []string) {
 		for _, request := range r.slicesWith(t.Context(), o, func(s *api.Slice) bool { return concerns(o, s) }) {
 			out = append(out, request.Name)

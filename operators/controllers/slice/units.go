@@ -1,4 +1,4 @@
-package controllers
+package slice
 
 import (
 	"context"
@@ -36,10 +36,10 @@ type UserPlane interface {
 	Follow(ctx context.Context, want userplane.Topology) (userplane.Changes, error)
 }
 
-func (s *sliceScope) several() bool { return s.upf != nil && specs.Parts(s.upf) > 1 }
+func (s *scope) several() bool { return s.upf != nil && specs.Parts(s.upf) > 1 }
 
 // findUnits lists the units that have everything that an SMF must know.
-func (s *sliceScope) findUnits() {
+func (s *scope) findUnits() {
 	if !s.several() {
 		return
 	}
@@ -55,7 +55,7 @@ func (s *sliceScope) findUnits() {
 }
 
 // cutPools gives each unit its part of the UE pools.
-func (s *sliceScope) cutPools() *specs.Problem {
+func (s *scope) cutPools() *specs.Problem {
 	if !s.several() {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (s *sliceScope) cutPools() *specs.Problem {
 }
 
 // userPlane is the user-plane API of the Slice's SMF.
-func (r *SliceReconciler) userPlane(ctx context.Context, s *sliceScope) (UserPlane, error) {
+func (r *Reconciler) userPlane(ctx context.Context, s *scope) (UserPlane, error) {
 	identity, err := r.Identities.Of(ctx, r.Client, s.core)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func followAgain(_ userplane.Changes, err error) time.Duration {
 }
 
 // tell has the SMF follow a topology.
-func (r *SliceReconciler) tell(ctx context.Context, s *sliceScope, want userplane.Topology) (asking.Reply[userplane.Changes], error) {
+func (r *Reconciler) tell(ctx context.Context, s *scope, want userplane.Topology) (asking.Reply[userplane.Changes], error) {
 	smf, err := r.userPlane(ctx, s)
 	if err != nil {
 		return asking.Reply[userplane.Changes]{}, err
@@ -120,7 +120,7 @@ func (r *SliceReconciler) tell(ctx context.Context, s *sliceScope, want userplan
 }
 
 // followUnits keeps the running SMF at the units that there are.
-func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error {
+func (r *Reconciler) followUnits(ctx context.Context, s *scope) error {
 	if own := s.core.OwnControlPlane(); own || !s.several() { // its SMF reads UPFInstances itself, or goes by its configuration
 		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
 		if s.slice.Status.UPF != nil {
@@ -175,7 +175,7 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 }
 
 // unitStatuses say which unit has which part of the UE pools: data networks have routes for them.
-func (s *sliceScope) unitStatuses() []api.SliceUnitStatus {
+func (s *scope) unitStatuses() []api.SliceUnitStatus {
 	var out []api.SliceUnitStatus
 	for _, u := range s.live {
 		status := api.SliceUnitStatus{Name: u.Name, N3Endpoint: u.N3Endpoint, N4Address: u.N4Address}

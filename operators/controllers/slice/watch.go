@@ -1,4 +1,4 @@
-package controllers
+package slice
 
 import (
 	"context"
@@ -22,13 +22,13 @@ import (
 // waking all of them for each change would cost the square of their number.
 
 // toSlices wakes the Slices of the namespace that the changed object concerns.
-func (r *SliceReconciler) toSlices(concerns func(changed client.Object, slice *api.Slice) bool) handler.EventHandler {
+func (r *Reconciler) toSlices(concerns func(changed client.Object, slice *api.Slice) bool) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		return r.slicesWith(ctx, o, func(s *api.Slice) bool { return concerns(o, s) })
 	})
 }
 
-func (r *SliceReconciler) slicesWith(ctx context.Context, o client.Object, is func(*api.Slice) bool) []reconcile.Request {
+func (r *Reconciler) slicesWith(ctx context.Context, o client.Object, is func(*api.Slice) bool) []reconcile.Request {
 	var list api.SliceList
 	if err := r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil

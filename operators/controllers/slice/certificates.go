@@ -1,4 +1,4 @@
-package controllers
+package slice
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // keepCertificate makes that of the Slice's SMF; the problem says why there is none.
-func (r *SliceReconciler) keepCertificate(ctx context.Context, s *sliceScope) (problem string, err error) {
+func (r *Reconciler) keepCertificate(ctx context.Context, s *scope) (problem string, err error) {
 	request := specs.SMFCertificate(s.core, s.slice)
 	if !specs.SBIOverTLS(s.core) {
 		return "", r.certifier.Forsake(ctx, s.slice, []specs.CertificateRequest{request})
@@ -29,7 +29,7 @@ func (r *SliceReconciler) keepCertificate(ctx context.Context, s *sliceScope) (p
 }
 
 // slicesOfSecret leads from a certificate to its Slice, and from an authority to all.
-func (r *SliceReconciler) slicesOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *Reconciler) slicesOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
 	labels := o.GetLabels()
 	if labels[api.LabelManagedBy] != specs.Labels("", "")[api.LabelManagedBy] {
 		return nil

@@ -1,4 +1,4 @@
-package controllers
+package slice
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func TestEndOfASliceBeginsWhenItIsDone(t *testing.T) {
 	clock, silent := deleted.Add(time.Hour), true
 	var released []string
 	recorder := record.NewFakeRecorder(10)
-	r := &SliceReconciler{
+	r := &Reconciler{
 		Client: c, Live: c, Recorder: recorder, Now: func() time.Time { return clock }, applier: applying.New(c, c),
 		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
 			if silent {

@@ -1,0 +1,2 @@
+// Package slice is the controller of Slices.
+package slice
