@@ -3,9 +3,6 @@ package controllers
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -165,41 +162,5 @@ func (e *environment) testVFIO(t *testing.T) {
 	}
 	if fresh.Annotations[specs.AnnotationTemplateHash] != pod.Annotations[specs.AnnotationTemplateHash] {
 		t.Error("who may open the devices is no part of the template")
-	}
-}
-
-func TestScrapeTopology(t *testing.T) {
-	answer := `{"cells":1,"threads":[{"role":"worker 0","cpu":1,"cell":0}],"ports":[],"memory":[]}`
-	status := http.StatusOK
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/topology" {
-			status = http.StatusNotFound
-		}
-		w.WriteHeader(status)
-		fmt.Fprint(w, answer)
-	}))
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", specs.PortMetrics))
-	if err != nil {
-		t.Skipf("somebody has the port of the metrics: %v", err)
-	}
-	server.Listener.Close()
-	server.Listener = listener
-	server.Start()
-	defer server.Close()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "upf-0"}, Status: corev1.PodStatus{PodIP: "127.0.0.1"}}
-	top, err := ScrapeTopology(t.Context(), pod)
-	if err != nil || top.Home() != 0 || top.Threads[0].CPU != 1 {
-		t.Errorf("%+v, %v", top, err)
-	}
-	answer = `{}`
-	if _, err := ScrapeTopology(t.Context(), pod); err == nil || !strings.Contains(err.Error(), "names no CPU") {
-		t.Errorf("of an empty answer: %v", err)
-	}
-	status = http.StatusServiceUnavailable
-	if _, err := ScrapeTopology(t.Context(), pod); err == nil || !strings.Contains(err.Error(), "does not tell /topology: 503") {
-		t.Errorf("of an upf-c without upf-u: %v", err)
-	}
-	if _, err := ScrapeTopology(t.Context(), &corev1.Pod{}); err == nil {
-		t.Error("a pod without an address told where it is")
 	}
 }

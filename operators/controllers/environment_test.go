@@ -36,6 +36,7 @@ import (
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
 	"core5g.dev/core5g/operators/controllers/managertest"
+	"core5g.dev/core5g/operators/controllers/upf"
 	"core5g.dev/core5g/operators/controllers/workloads"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -70,6 +71,12 @@ type environment struct {
 	// unreached are N2 terminators that do not answer, by namespace/name.
 	unreached sync.Map
 }
+
+// What tests have the clock pass, under names that no object of theirs has.
+const (
+	backoffFirst      = upf.BackoffFirst
+	smfReleaseTimeout = upf.SMFReleaseTimeout
+)
 
 // testClock is the real clock plus what the test has added. While it is held, only what is added moves it.
 type testClock struct {

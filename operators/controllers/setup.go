@@ -20,6 +20,7 @@ import (
 	"core5g.dev/core5g/operators/controllers/metrics"
 	"core5g.dev/core5g/operators/controllers/slice"
 	"core5g.dev/core5g/operators/controllers/subscriber"
+	"core5g.dev/core5g/operators/controllers/upf"
 	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
@@ -68,8 +69,8 @@ func DefaultOptions(p specs.Platform) Options {
 			return &nrf.Client{BaseURL: baseURL, HTTP: over(sbi, identity)}
 		},
 		Release:  n4.ReleaseAssociation,
-		Sessions: ScrapeSessions,
-		Topology: ScrapeTopology, Associations: ScrapeAssociations,
+		Sessions: upf.ScrapeSessions,
+		Topology: upf.ScrapeTopology, Associations: upf.ScrapeAssociations,
 		UserPlane: func(baseURL string, identity *sbitls.Identity) slice.UserPlane {
 			return &userplane.SMF{BaseURL: baseURL, HTTP: over(calls, identity)}
 		},
@@ -103,12 +104,12 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			StoreSynced:   o.StoreSynced,
 		},
 		"Slice": &slice.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane, Identities: shown},
-		"UPFInstance": &UPFReconciler{
+		"UPFInstance": &upf.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now,
 			Sessions: o.Sessions, Topology: o.Topology, Associations: o.Associations, Rejections: rejections,
 		},
 		"Subscriber": &subscriber.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
-		"serving":    &ServingReconciler{Client: mgr.GetClient()},
+		"serving":    &upf.ServingReconciler{Client: mgr.GetClient()},
 	} {
 		if err := c.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("controller of %s: %w", name, err)

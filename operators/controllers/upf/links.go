@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func nameOfPort(p topology.Port) string {
 }
 
 // observeLinks says whether the interfaces of all ready units have a link.
-func (s *upfScope) observeLinks() {
+func (s *scope) observeLinks() {
 	var down, silent, up []string
 	for _, u := range s.units {
 		if u.asked {
@@ -68,7 +68,7 @@ func (s *upfScope) observeLinks() {
 
 // observeGateways says whether both gateways answer, where an interface of a ready unit has two of an IP version. The
 // unit goes on with one.
-func (s *upfScope) observeGateways() {
+func (s *scope) observeGateways() {
 	var silent, unknown, answering []string
 	for _, u := range s.units {
 		if u.asked {

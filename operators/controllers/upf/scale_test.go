@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"context"
@@ -37,7 +37,7 @@ import (
 type fleet struct {
 	t          testing.TB
 	client     client.Client
-	reconciler *UPFReconciler
+	reconciler *Reconciler
 	calls      map[string]int
 }
 
@@ -111,7 +111,7 @@ func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *
 			return c.Get(ctx, key, o, opts...)
 		},
 	})
-	f.reconciler = &UPFReconciler{
+	f.reconciler = &Reconciler{
 		Client: counted, Live: live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
 		Recorder: &record.FakeRecorder{}, Now: time.Now, applier: applying.New(counted, live),
 		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: metrics.NewRejections(), Topology: controllertest.TopologyOfPod,

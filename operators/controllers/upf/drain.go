@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"bufio"
@@ -23,14 +23,14 @@ import (
 
 // A unit that is to stop goes in three steps, each of which ends by itself: SMFs give it no new PDU session
 // and it waits until it has none or the time of spec.drain is over; the SMFs take it out of their user
-// planes, for at most smfReleaseTimeout; its pod goes. The Slice controller reads the steps from the unit's
+// planes, for at most SMFReleaseTimeout; its pod goes. The Slice controller reads the steps from the unit's
 // status and talks to the SMFs. A UPFInstance without several units has no other UPF for its SMFs, so that
 // the second step is left out; without spec.drain there is no wait, unless
 // administrativeState is ShuttingDown.
 
 const (
-	// smfReleaseTimeout bounds the wait for SMFs to take a unit out.
-	smfReleaseTimeout = 30 * time.Second
+	// SMFReleaseTimeout bounds the wait for SMFs to take a unit out.
+	SMFReleaseTimeout = 30 * time.Second
 	// drainPoll is how often a unit's sessions are counted.
 	drainPoll = 2 * time.Second
 )
@@ -49,7 +49,7 @@ func drainTimeout(upf *api.UPFInstance) time.Duration {
 }
 
 // stop moves a unit towards its end.
-func (r *UPFReconciler) stop(ctx context.Context, s *upfScope, u *unitScope, cause string) error {
+func (r *Reconciler) stop(ctx context.Context, s *scope, u *unitScope, cause string) error {
 	several := specs.Parts(s.upf) > 1
 	if !workloads.PodReady(u.pod) || (!several && drainTimeout(s.upf) == 0) {
 		u.doom(api.UnitTerminating, "the pod is stopping: "+cause)
@@ -85,13 +85,13 @@ func (r *UPFReconciler) stop(ctx context.Context, s *upfScope, u *unitScope, cau
 		if r.began.After(since) {
 			since = r.began
 		}
-		if left := since.Add(smfReleaseTimeout).Sub(r.Now()); slice != "" && left > 0 {
+		if left := since.Add(SMFReleaseTimeout).Sub(r.Now()); slice != "" && left > 0 {
 			u.note(api.UnitDraining, fmt.Sprintf("%s: waits for the SMF of Slice %s to take it out of its user plane", cause, slice))
 			s.again(min(left, drainPoll))
 			return nil
 		} else if slice != "" {
 			r.Recorder.Eventf(s.upf, corev1.EventTypeWarning, "UnitNotReleased",
-				"the SMF of Slice %s has not taken %s out within %s; the unit stops without it", slice, u.status.Name, smfReleaseTimeout)
+				"the SMF of Slice %s has not taken %s out within %s; the unit stops without it", slice, u.status.Name, SMFReleaseTimeout)
 		}
 	}
 	u.doom(api.UnitTerminating, "the pod is stopping: "+cause)
@@ -100,7 +100,7 @@ func (r *UPFReconciler) stop(ctx context.Context, s *upfScope, u *unitScope, cau
 
 // waitsForSessions reports whether a unit that drains waits for its sessions to end; who does not is released. Where they are not known, err says why the teller
 // does not tell them, or is nil: they are counted.
-func (r *UPFReconciler) waitsForSessions(s *upfScope, u *unitScope, cause, teller string, err error) bool {
+func (r *Reconciler) waitsForSessions(s *scope, u *unitScope, cause, teller string, err error) bool {
 	drain := u.status.Drain
 	end := drain.StartedAt.Add(drainTimeout(s.upf))
 	left := end.Sub(r.Now())
@@ -121,7 +121,7 @@ func (r *UPFReconciler) waitsForSessions(s *upfScope, u *unitScope, cause, telle
 }
 
 // sliceWith names a Slice whose SMF has the unit in its user plane.
-func (r *UPFReconciler) sliceWith(ctx context.Context, upf *api.UPFInstance, unit string) (string, error) {
+func (r *Reconciler) sliceWith(ctx context.Context, upf *api.UPFInstance, unit string) (string, error) {
 	var all api.SliceList
 	if err := r.List(ctx, &all, client.InNamespace(upf.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return "", err
@@ -137,7 +137,7 @@ func (r *UPFReconciler) sliceWith(ctx context.Context, upf *api.UPFInstance, uni
 
 // mayDisturb reports whether a running unit may be taken down now: one after the other, and none while
 // another that could run does not.
-func (s *upfScope) mayDisturb(u *unitScope) bool {
+func (s *scope) mayDisturb(u *unitScope) bool {
 	for _, other := range s.units {
 		if other == u || !other.wanted || other.unplaced != "" || other.problem != "" {
 			continue

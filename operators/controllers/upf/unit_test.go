@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 // unitRig is one UPFInstance with a cache that the test holds back and a clock that it moves.
 type unitRig struct {
 	t          *testing.T
-	reconciler *UPFReconciler
+	reconciler *Reconciler
 	live       client.Client
 	clock      time.Time
 	// stale, if set, is what the cache still shows of the UPFInstance.
@@ -66,7 +66,7 @@ func newUnitRig(t *testing.T) *unitRig {
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
 	})
-	rig.reconciler = &UPFReconciler{
+	rig.reconciler = &Reconciler{
 		Client: cached, Live: rig.live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
 		Recorder: record.NewFakeRecorder(1000), Now: func() time.Time { return rig.clock }, applier: applying.New(cached, rig.live),
 		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: metrics.NewRejections(), Topology: controllertest.TopologyOfPod,
@@ -149,7 +149,7 @@ func TestRefusedPodIsCountedThoughTheStatusConflicts(t *testing.T) {
 	rig.mustPass()
 	rig.wantRejected(1)
 
-	rig.clock = rig.clock.Add(backoffFirst)
+	rig.clock = rig.clock.Add(BackoffFirst)
 	rig.mustPass()
 	rig.refuse()
 	rig.mustPass()

@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func lostNodeAfter(upf *api.UPFInstance) time.Duration {
 }
 
 // leaveLostNodes gives up pods of lost nodes, where that is safe.
-func (r *UPFReconciler) leaveLostNodes(ctx context.Context, s *upfScope) error {
+func (r *Reconciler) leaveLostNodes(ctx context.Context, s *scope) error {
 	for _, u := range s.members() {
 		if u.pod == nil || u.pod.Spec.NodeName == "" || !cluster.Owns(s.upf, u.pod) || finished(u.pod) {
 			continue
@@ -71,7 +71,7 @@ func (r *UPFReconciler) leaveLostNodes(ctx context.Context, s *upfScope) error {
 }
 
 // judgeLoss says what becomes of a pod on a lost node.
-func (r *UPFReconciler) judgeLoss(ctx context.Context, s *upfScope, u *unitScope) error {
+func (r *Reconciler) judgeLoss(ctx context.Context, s *scope, u *unitScope) error {
 	lost, bound := u.lost, lostNodeAfter(s.upf)
 	advice := lost.Advice()
 	if lost.OutOfService {
@@ -100,7 +100,7 @@ func (r *UPFReconciler) judgeLoss(ctx context.Context, s *upfScope, u *unitScope
 }
 
 // mayServe says why a pod of which nothing is heard may forward, or come to it; "" where it may not.
-func (r *UPFReconciler) mayServe(ctx context.Context, s *upfScope, u *unitScope) (string, error) {
+func (r *Reconciler) mayServe(ctx context.Context, s *scope, u *unitScope) (string, error) {
 	if !specs.Redundant(s.upf) || !specs.IsMember(u.pod) {
 		return "nobody knows whether the pod forwards on", nil
 	}
@@ -139,7 +139,7 @@ func (u *unitScope) abandon() bool {
 }
 
 // observeLostNodes says which pods are on nodes that are lost, and what becomes of them.
-func (s *upfScope) observeLostNodes() {
+func (s *scope) observeLostNodes() {
 	var lost []string
 	for _, u := range s.members() {
 		if l := u.lost; l != nil {

@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func TestReadSessions(t *testing.T) {
 
 // The name of the metric is upf-c's to choose; its page is checked against what upf-c serves.
 func TestSessionsMetricIsOneOfUPFC(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "upf", "metrics.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "upf", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestSMFsHaveTheirTimeWhenTheOperatorIsBack(t *testing.T) {
 		t.Fatalf("the unit does not wait for the SMF: %+v", unit)
 	}
 	before := rig.reconciler
-	rig.reconciler = &UPFReconciler{
+	rig.reconciler = &Reconciler{
 		Client: before.Client, Live: before.Live, Platform: before.Platform, Recorder: before.Recorder, Now: before.Now, applier: before.applier,
 		Sessions: before.Sessions, Rejections: before.Rejections, Topology: before.Topology,
 	}
@@ -214,7 +214,7 @@ func TestSMFsHaveTheirTimeWhenTheOperatorIsBack(t *testing.T) {
 	if rig.pod() == nil {
 		t.Fatal("the unit went before an SMF could be told")
 	}
-	rig.clock = rig.clock.Add(smfReleaseTimeout)
+	rig.clock = rig.clock.Add(SMFReleaseTimeout)
 	rig.mustPass()
 	if rig.pod() != nil {
 		t.Error("an SMF that does not answer keeps it")

@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"context"
@@ -44,7 +44,7 @@ const (
 )
 
 // members are the units, and then their standbys: units have the better places.
-func (s *upfScope) members() []*unitScope {
+func (s *scope) members() []*unitScope {
 	out := slices.Clone(s.units)
 	for _, u := range s.units {
 		if u.standby != nil {
@@ -70,7 +70,7 @@ func unitMoved() predicate.Predicate {
 }
 
 // linkMembers makes what members need to be in touch with each other and with their Leases.
-func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
+func (r *Reconciler) linkMembers(ctx context.Context, s *scope) error {
 	policy := specs.StandbyPolicy(s.upf)
 	redundant := specs.Redundant(s.upf) || s.halted != nil // what runs may be of the time with redundancy
 	if !redundant || s.core == nil || s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
@@ -118,7 +118,7 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 }
 
 // unlinkedBy notes that somebody else has a name that all members need; other errors stay errors.
-func (s *upfScope) unlinkedBy(err error) error {
+func (s *scope) unlinkedBy(err error) error {
 	taken, is := cluster.AsTaken(err)
 	if !is {
 		return err
@@ -131,7 +131,7 @@ func (s *upfScope) unlinkedBy(err error) error {
 }
 
 // findMembers finds out who serves a unit, and who stands by.
-func (r *UPFReconciler) findMembers(ctx context.Context, s *upfScope, u *unitScope, there map[specs.Member]*corev1.Pod) error {
+func (r *Reconciler) findMembers(ctx context.Context, s *scope, u *unitScope, there map[specs.Member]*corev1.Pod) error {
 	if !specs.Redundant(s.upf) {
 		first, second := there[specs.MemberA], there[specs.MemberB]
 		if s.halted != nil && second != nil && second.Labels[api.LabelServing] != "" && cluster.Owns(s.upf, second) {
@@ -186,7 +186,7 @@ func newStandbyScope(upf *api.UPFInstance, u *unitScope) *unitScope {
 }
 
 // record is that of the unit's Lease, which is made where there is none, and freed where those that it names are gone.
-func (r *UPFReconciler) record(ctx context.Context, s *upfScope, u *unitScope, there map[specs.Member]*corev1.Pod) (fencing.Record, error) {
+func (r *Reconciler) record(ctx context.Context, s *scope, u *unitScope, there map[specs.Member]*corev1.Pod) (fencing.Record, error) {
 	lease := &coordinationv1.Lease{}
 	epoch := u.status.Epoch
 	if epoch > 0 { // it was deleted; what runs takes no earlier one, and one change may not have been seen
@@ -222,7 +222,7 @@ func (r *UPFReconciler) record(ctx context.Context, s *upfScope, u *unitScope, t
 	return record, r.free(ctx, s, u, lease, record)
 }
 
-func (r *UPFReconciler) makeLease(ctx context.Context, s *upfScope, u *unitScope, lease *coordinationv1.Lease) error {
+func (r *Reconciler) makeLease(ctx context.Context, s *scope, u *unitScope, lease *coordinationv1.Lease) error {
 	err := r.Create(ctx, lease, client.FieldOwner(specs.FieldOwner))
 	if !apierrors.IsAlreadyExists(err) {
 		return err
@@ -252,7 +252,7 @@ func isThere(pods map[specs.Member]*corev1.Pod, life string) bool {
 }
 
 // free writes that nobody serves the unit, when the pod that did is gone, and its standby is gone as well or does not come.
-func (r *UPFReconciler) free(ctx context.Context, s *upfScope, u *unitScope, lease *coordinationv1.Lease, record fencing.Record) error {
+func (r *Reconciler) free(ctx context.Context, s *scope, u *unitScope, lease *coordinationv1.Lease, record fencing.Record) error {
 	live := map[specs.Member]*corev1.Pod{}
 	for _, m := range specs.Members {
 		pod := &corev1.Pod{}
@@ -286,7 +286,7 @@ func (r *UPFReconciler) free(ctx context.Context, s *upfScope, u *unitScope, lea
 }
 
 // mayMake says why no pod of the unit may be made now: what is there heeds the Lease only if it was made for redundancy.
-func (r *UPFReconciler) mayMake(ctx context.Context, s *upfScope, u *unitScope) (problem string, err error) {
+func (r *Reconciler) mayMake(ctx context.Context, s *scope, u *unitScope) (problem string, err error) {
 	redundant := specs.Redundant(s.upf)
 	if redundant && s.unlinked != "" {
 		return s.unlinked, nil
@@ -307,7 +307,7 @@ func (r *UPFReconciler) mayMake(ctx context.Context, s *upfScope, u *unitScope) 
 }
 
 // endLeftover takes away a pod of the time with redundancy.
-func (r *UPFReconciler) endLeftover(ctx context.Context, s *upfScope, u *unitScope) error {
+func (r *Reconciler) endLeftover(ctx context.Context, s *scope, u *unitScope) error {
 	if u.leftover == nil || s.halted != nil || !u.leftover.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -315,7 +315,7 @@ func (r *UPFReconciler) endLeftover(ctx context.Context, s *upfScope, u *unitSco
 }
 
 // keepStandby moves the standby of a unit a step towards what is wanted, and notes how it is.
-func (r *UPFReconciler) keepStandby(ctx context.Context, s *upfScope, u *unitScope) error {
+func (r *Reconciler) keepStandby(ctx context.Context, s *scope, u *unitScope) error {
 	b := u.standby
 	switch {
 	case b == nil:
@@ -388,7 +388,7 @@ func (u *unitScope) mayHandOver() bool {
 
 // awaitsStandby reports whether a unit that is to be replaced waits until its standby has been, and has its sessions. For one that cannot
 // be had nobody waits, unless the strategy is Switch.
-func (r *UPFReconciler) awaitsStandby(s *upfScope, u *unitScope) bool {
+func (r *Reconciler) awaitsStandby(s *scope, u *unitScope) bool {
 	b := u.standby
 	if b == nil || !specs.IsMember(u.pod) {
 		return false
@@ -423,7 +423,7 @@ func unschedulable(pod *corev1.Pod) (since time.Time, is bool) {
 }
 
 // leave ends the unit's pod: at once where its standby takes over.
-func (r *UPFReconciler) leave(ctx context.Context, s *upfScope, u *unitScope, cause string) error {
+func (r *Reconciler) leave(ctx context.Context, s *scope, u *unitScope, cause string) error {
 	if !u.mayHandOver() {
 		return r.stop(ctx, s, u, cause)
 	}
@@ -449,7 +449,7 @@ func (u *unitScope) sayMembers() {
 }
 
 // observeStandbys says whether each unit could be taken over now.
-func (s *upfScope) observeStandbys() {
+func (s *scope) observeStandbys() {
 	var lacking, ready []string
 	for _, u := range s.units {
 		switch b := u.standby; {

@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ const backoffMemory = 10 * time.Minute
 
 // placeUnits plans for the units that have no place, and looks for another one for those whose node is
 // cordoned.
-func (r *UPFReconciler) placeUnits(ctx context.Context, s *upfScope) error {
+func (r *Reconciler) placeUnits(ctx context.Context, s *scope) error {
 	s.forgetBackoffs(r.Now())
 	var moving []*unitScope
 	open := false
@@ -122,7 +122,7 @@ func (r *UPFReconciler) placeUnits(ctx context.Context, s *upfScope) error {
 }
 
 // onCordoned reports whether the unit runs on a node that is cordoned.
-func (r *UPFReconciler) onCordoned(ctx context.Context, s *upfScope, u *unitScope) (bool, error) {
+func (r *Reconciler) onCordoned(ctx context.Context, s *scope, u *unitScope) (bool, error) {
 	if u == nil || u.pod == nil || u.pod.Spec.NodeName == "" {
 		return false, nil
 	}
@@ -139,7 +139,7 @@ func (u *unitScope) moveTo(node, shortage string) {
 }
 
 // allocatable is what nodes have for an instance without a plan, whose units the scheduler places.
-func (r *UPFReconciler) allocatable(ctx context.Context, upf *api.UPFInstance, nodes []corev1.Node) (placement.Inventory, error) {
+func (r *Reconciler) allocatable(ctx context.Context, upf *api.UPFInstance, nodes []corev1.Node) (placement.Inventory, error) {
 	var reports api.DataplaneNodeList
 	if err := r.List(ctx, &reports, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (r *UPFReconciler) allocatable(ctx context.Context, upf *api.UPFInstance, n
 }
 
 // mayGoAnywhere reports whether a unit without a place is left to the scheduler.
-func (s *upfScope) mayGoAnywhere() bool {
+func (s *scope) mayGoAnywhere() bool {
 	if s.upf.Spec.Placement.Enforcement != api.EnforcementPreferred {
 		return false
 	}
@@ -172,7 +172,7 @@ func (s *upfScope) mayGoAnywhere() bool {
 	return true
 }
 
-func (s *upfScope) request(now time.Time) placement.Request {
+func (s *scope) request(now time.Time) placement.Request {
 	p := s.upf.Spec.Placement
 	request := placement.Request{
 		Demand:     specs.UnitDemand(s.upf),
@@ -215,7 +215,7 @@ func finished(pod *corev1.Pod) bool {
 }
 
 // inventory is what node agents report, less what pods have been given since.
-func (r *UPFReconciler) inventory(ctx context.Context, s *upfScope, nodes []corev1.Node) (placement.Inventory, error) {
+func (r *Reconciler) inventory(ctx context.Context, s *scope, nodes []corev1.Node) (placement.Inventory, error) {
 	var reports api.DataplaneNodeList
 	if err := r.List(ctx, &reports, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
@@ -264,7 +264,7 @@ func counted(pod *corev1.Pod, observed *metav1.Time) bool {
 }
 
 // oldestGated is the oldest pod of the instance that waits for its place.
-func (s *upfScope) oldestGated() *corev1.Pod {
+func (s *scope) oldestGated() *corev1.Pod {
 	var oldest *corev1.Pod
 	for _, u := range s.members() {
 		if u.pod != nil && specs.Gated(u.pod) && (oldest == nil || older(u.pod, oldest)) {
@@ -282,7 +282,7 @@ func older(a, b *corev1.Pod) bool {
 }
 
 // open lets a pod go to its place, or takes it away when it has lost that.
-func (r *UPFReconciler) open(ctx context.Context, s *upfScope, u *unitScope) error {
+func (r *Reconciler) open(ctx context.Context, s *scope, u *unitScope) error {
 	spot, _ := specs.PodSpot(u.pod)
 	devices := slices.Sorted(slices.Values(specs.PodDemand(u.pod).Devices))
 	if u.place == nil || u.place.Spot != spot || !slices.Equal(devices, slices.Sorted(slices.Values(u.place.Devices))) {
@@ -299,7 +299,7 @@ func refusesPlace(reason string) bool {
 }
 
 // backOff keeps units from a place for a while, and returns for how long.
-func (s *upfScope) backOff(spot placement.Spot, reason string, now time.Time) time.Duration {
+func (s *scope) backOff(spot placement.Spot, reason string, now time.Time) time.Duration {
 	list := &s.upf.Status.CellBackoffs
 	at := slices.IndexFunc(*list, func(b api.CellBackoff) bool { return b.Node == spot.Node && b.Cell == spot.Cell })
 	if at < 0 {
@@ -314,7 +314,7 @@ func (s *upfScope) backOff(spot placement.Spot, reason string, now time.Time) ti
 }
 
 // forgetBackoffs drops places that a unit is ready on, and where it should be, and those whose last rejection is long ago.
-func (s *upfScope) forgetBackoffs(now time.Time) {
+func (s *scope) forgetBackoffs(now time.Time) {
 	kept := slices.DeleteFunc(slices.Clone(s.upf.Status.CellBackoffs), func(b api.CellBackoff) bool {
 		if now.After(b.RetryAfter.Add(backoffMemory)) || !specs.Planned(s.upf) {
 			return true
@@ -334,7 +334,7 @@ func (s *upfScope) forgetBackoffs(now time.Time) {
 }
 
 // waitForBackoff comes back when the first place may be tried again.
-func (s *upfScope) waitForBackoff(now time.Time) {
+func (s *scope) waitForBackoff(now time.Time) {
 	for _, b := range s.upf.Status.CellBackoffs {
 		if wait := b.RetryAfter.Sub(now); wait > 0 {
 			s.again(wait)
@@ -346,7 +346,7 @@ func (s *upfScope) waitForBackoff(now time.Time) {
 const makeRoom = "make room on a node, or ask for less in spec.workers, hugepages or units; `kubectl core5g preflight` says what nodes have"
 
 // observePlaced says whether every unit has a place.
-func (s *upfScope) observePlaced() {
+func (s *scope) observePlaced() {
 	var unplaced []string
 	why := ""
 	for _, u := range s.units {

@@ -1,11 +1,9 @@
-package controllers
+package upf
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +37,7 @@ import (
 // end of a pod may reach the cache before the status that was written ahead of it.
 
 const (
-	backoffFirst = 5 * time.Second
+	BackoffFirst = 5 * time.Second
 	backoffLast  = 5 * time.Minute
 )
 
@@ -132,7 +130,7 @@ func (u *unitScope) doom(state api.UnitState, message string) {
 }
 
 func backoff(rejections int32) time.Duration {
-	d := backoffFirst
+	d := BackoffFirst
 	for i := int32(1); i < rejections && d < backoffLast; i++ {
 		d *= 2
 	}
@@ -156,7 +154,7 @@ func (u *unitScope) see(pod *corev1.Pod) {
 }
 
 // keepUnit moves one unit a step towards what is wanted, and notes how it is.
-func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope) error {
+func (r *Reconciler) keepUnit(ctx context.Context, s *scope, u *unitScope) error {
 	switch {
 	case u.leftover != nil && s.halted == nil:
 		u.note(api.UnitPending, fmt.Sprintf("waits for the end of pod %s, of the time with redundancy", u.leftover.Name))
@@ -226,7 +224,7 @@ func (u *unitScope) observe() {
 	}
 }
 
-func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) error {
+func (r *Reconciler) create(ctx context.Context, s *scope, u *unitScope) error {
 	if s.halted != nil {
 		u.note(api.UnitPending, "no pod can be made: "+s.halted.Message)
 		return nil
@@ -314,7 +312,7 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 }
 
 // takenFrom notes that somebody else has a name that the unit needs; other errors stay errors.
-func (s *upfScope) takenFrom(u *unitScope, err error) error {
+func (s *scope) takenFrom(u *unitScope, err error) error {
 	var taken *cluster.TakenError
 	if err == nil || !errors.As(err, &taken) {
 		return err
@@ -326,7 +324,7 @@ func (s *upfScope) takenFrom(u *unitScope, err error) error {
 }
 
 // reject counts a failed pod; discard takes it away.
-func (r *UPFReconciler) reject(ctx context.Context, s *upfScope, u *unitScope) error {
+func (r *Reconciler) reject(ctx context.Context, s *scope, u *unitScope) error {
 	live := &corev1.Pod{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(u.pod), live); client.IgnoreNotFound(err) != nil {
 		return err
@@ -360,7 +358,7 @@ func (r *UPFReconciler) reject(ctx context.Context, s *upfScope, u *unitScope) e
 }
 
 // discard takes away the pods that the written status counts or gives up.
-func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
+func (r *Reconciler) discard(ctx context.Context, s *scope) error {
 	for _, u := range s.members() {
 		if err := r.endLeftover(ctx, s, u); err != nil {
 			return err
@@ -385,7 +383,7 @@ func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 }
 
 // update decides about a unit that runs another template than the present one.
-func (r *UPFReconciler) update(ctx context.Context, s *upfScope, u *unitScope) error {
+func (r *Reconciler) update(ctx context.Context, s *scope, u *unitScope) error {
 	cause := s.updateCause(u)
 	if cause == "" || (u.status.Drain == nil && workloads.PodReady(u.pod) && (!s.mayDisturb(u) || r.awaitsStandby(s, u))) {
 		u.pending, u.replacing = true, cause
@@ -398,7 +396,7 @@ func (r *UPFReconciler) update(ctx context.Context, s *upfScope, u *unitScope) e
 }
 
 // updateCause says why a unit may be replaced by one of the present template; "" where it may not.
-func (s *upfScope) updateCause(u *unitScope) string {
+func (s *scope) updateCause(u *unitScope) string {
 	approved := s.upf.Annotations[api.AnnotationApplyUpdate]
 	switch {
 	case approved == u.want.TemplateHash || approved == s.updateHash():
@@ -421,7 +419,7 @@ func switches(upf *api.UPFInstance) bool {
 }
 
 // updateHash stands for the present template of all units.
-func (s *upfScope) updateHash() string {
+func (s *scope) updateHash() string {
 	if len(s.units) == 0 {
 		return ""
 	}
@@ -430,114 +428,4 @@ func (s *upfScope) updateHash() string {
 		return first.standby.want.TemplateHash
 	}
 	return first.want.TemplateHash
-}
-
-// observeUnits turns what was seen into conditions.
-func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
-	status := &s.upf.Status
-	status.Units, status.ReadyUnits, status.UnitStatuses = 0, 0, nil
-	for _, u := range s.units {
-		if u.number >= specs.PossibleUnits(s.upf) && u.pod == nil {
-			continue // scaled away
-		}
-		u.sayMembers()
-		status.UnitStatuses = append(status.UnitStatuses, u.status)
-		if u.pod != nil {
-			status.Units++
-		}
-		if u.status.State == api.UnitReady {
-			status.ReadyUnits++
-		}
-	}
-	status.Places = places(status.UnitStatuses)
-	s.observePending()
-	s.observeReady()
-	s.observeAligned()
-	s.observeLinks()
-	s.observeGateways()
-	s.observeStandbys()
-	s.observeLostNodes()
-	if s.halted != nil {
-		return nil
-	}
-	s.observePlaced()
-	s.observeAttached(api.ConditionN3Attached, specs.InterfaceN3)
-	s.observeAttached(api.ConditionN6Attached, specs.InterfacesOfN6(s.upf)...)
-	return nil
-}
-
-func (s *upfScope) observePending() {
-	var waiting, replaced []string
-	for _, u := range s.members() {
-		switch {
-		case u.replacing != "":
-			replaced = append(replaced, u.status.Name)
-		case u.pending:
-			waiting = append(waiting, u.status.Name)
-		}
-	}
-	cost := [2]string{"a restart ends its sessions", "this ends their PDU sessions"}
-	if specs.Redundant(s.upf) {
-		cost = [2]string{"its pods are to be replaced: the standby's, which then takes over, and the other", "each after its standby, which takes over"}
-	}
-	switch {
-	case len(waiting) > 0 && s.halted != nil:
-		s.conditions.Yes(api.ConditionUpdatePending, s.halted.Reason,
-			fmt.Sprintf("image or configuration of %s has changed, but no pod can be made, and those that run stay as they are: %s", strings.Join(waiting, ", "), s.halted.Message))
-	case len(waiting) > 0:
-		s.conditions.Yes(api.ConditionUpdatePending, api.ReasonRestartRequired,
-			fmt.Sprintf("image or configuration of %s has changed, and %s. Choose the moment: kubectl annotate --overwrite upfinstance %s %s=%s",
-				strings.Join(waiting, ", "), cost[0], s.upf.Name, api.AnnotationApplyUpdate, s.updateHash()))
-	case len(replaced) > 0:
-		s.conditions.Yes(api.ConditionUpdatePending, "Replacing",
-			fmt.Sprintf("%s are replaced, one after the other; %s", strings.Join(replaced, ", "), cost[1]))
-	default:
-		s.conditions.No(api.ConditionUpdatePending, api.ReasonUpToDate, "every unit runs the present configuration")
-	}
-}
-
-func (s *upfScope) observeReady() {
-	asked := specs.AskedUnits(s.upf)
-	ready := s.upf.Status.ReadyUnits
-	message := fmt.Sprintf("%d of %d units are ready", ready, asked)
-	switch limit, problem := specs.UnitLimit(s.upf); {
-	case s.upf.Spec.AdministrativeState == api.StateShuttingDown:
-		s.conditions.No(api.ConditionUnitsReady, "ShuttingDown", "administrativeState is ShuttingDown: the units go when their PDU sessions have ended; write Unlocked to keep them")
-	case s.upf.Spec.AdministrativeState == api.StateLocked:
-		s.conditions.No(api.ConditionUnitsReady, api.ReasonLocked, "administrativeState is Locked: write Unlocked to start the units")
-	case asked > limit:
-		s.conditions.No(api.ConditionUnitsReady, api.ReasonAddressesMissing, message+": "+problem)
-	case s.unguarded != "":
-		s.conditions.No(api.ConditionUnitsReady, api.ReasonNameTaken, message+", and evictions are not kept from them: "+s.unguarded)
-	case slices.ContainsFunc(s.units, func(u *unitScope) bool { return u.taken != "" }):
-		at := slices.IndexFunc(s.units, func(u *unitScope) bool { return u.taken != "" })
-		s.conditions.No(api.ConditionUnitsReady, api.ReasonNameTaken, message+": "+s.units[at].taken)
-	case int(ready) >= asked:
-		s.conditions.Yes(api.ConditionUnitsReady, api.ReasonReady, message)
-	default:
-		for _, u := range s.units {
-			if u.status.Message != "" {
-				message += ": " + u.status.Message
-			}
-		}
-		s.conditions.No(api.ConditionUnitsReady, api.ReasonProgressing, message)
-	}
-}
-
-// observeAttached reads from the pod what Multus has really attached.
-func (s *upfScope) observeAttached(condition string, interfaces ...string) {
-	for _, u := range s.units {
-		if u.pod == nil {
-			s.conditions.No(condition, api.ReasonProgressing, u.status.Name+" does not run")
-			return
-		}
-		attached := workloads.AttachedTo(u.pod)
-		for _, iface := range interfaces {
-			if !slices.ContainsFunc(attached, func(a workloads.NetworkStatus) bool { return a.Interface == iface }) {
-				s.conditions.No(condition, api.ReasonProgressing, fmt.Sprintf("Multus has not reported interface %s of pod %s", iface, u.pod.Name))
-				return
-			}
-		}
-	}
-	s.conditions.Yes(condition, api.ReasonReady, "every unit has its interface "+strings.Join(interfaces, ", "))
 }

@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"context"
@@ -38,12 +38,12 @@ const (
 )
 
 // externalPhases of a UPFInstance whose UPF runs elsewhere.
-func (r *UPFReconciler) externalPhases() []func(context.Context, *upfScope) error {
-	return []func(context.Context, *upfScope) error{r.findCore, r.checkExternal, r.admitExternal, r.askSMF, r.sumExternal}
+func (r *Reconciler) externalPhases() []func(context.Context, *scope) error {
+	return []func(context.Context, *scope) error{r.findCore, r.checkExternal, r.admitExternal, r.askSMF, r.sumExternal}
 }
 
 // checkExternal looks at what it must not share with others.
-func (r *UPFReconciler) checkExternal(ctx context.Context, s *upfScope) error {
+func (r *Reconciler) checkExternal(ctx context.Context, s *scope) error {
 	var upfs api.UPFInstanceList
 	if err := r.List(ctx, &upfs, client.InNamespace(s.upf.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *UPFReconciler) checkExternal(ctx context.Context, s *upfScope) error {
 }
 
 // admitExternal lets what the UPF reports through to the SMF's pods.
-func (r *UPFReconciler) admitExternal(ctx context.Context, s *upfScope) error {
+func (r *Reconciler) admitExternal(ctx context.Context, s *scope) error {
 	if s.core == nil {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (r *UPFReconciler) admitExternal(ctx context.Context, s *upfScope) error {
 }
 
 // askSMF for its associations with the UPF, and says how the unit is.
-func (r *UPFReconciler) askSMF(ctx context.Context, s *upfScope) error {
+func (r *Reconciler) askSMF(ctx context.Context, s *scope) error {
 	u := newUnitScope(s.upf, 0)
 	u.status.N4Address = string(s.upf.Spec.External.N4.Address)
 	s.units = append(s.units, u)
@@ -125,7 +125,7 @@ type toldOfUnit struct {
 }
 
 // toldOf asks all pods of the core's SMF, those of Slices with pods of their own too.
-func (r *UPFReconciler) toldOf(ctx context.Context, s *upfScope, u *unitScope) (toldOfUnit, error) {
+func (r *Reconciler) toldOf(ctx context.Context, s *scope, u *unitScope) (toldOfUnit, error) {
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods, client.InNamespace(s.upf.Namespace), client.MatchingLabels{api.LabelInstance: s.core.Name}, client.HasLabels{api.LabelSessionManagement}, client.UnsafeDisableDeepCopy); err != nil {
 		return toldOfUnit{}, err
@@ -209,7 +209,7 @@ func associatedWith(node string) func([]associations.Report, error) time.Duratio
 }
 
 // observeAssociations says how many shards can use the UPF, and what to do where one cannot.
-func (s *upfScope) observeAssociations(told toldOfUnit) {
+func (s *scope) observeAssociations(told toldOfUnit) {
 	at, node := specs.ExternalN4(s.upf).String(), specs.ExternalNodeID(s.upf)
 	there := 0
 	var lacking, first *associations.Unit
@@ -250,7 +250,7 @@ func (s *upfScope) observeAssociations(told toldOfUnit) {
 }
 
 // drainExternal moves the unit a step towards its end.
-func (r *UPFReconciler) drainExternal(s *upfScope, u *unitScope, cause string, told toldOfUnit) {
+func (r *Reconciler) drainExternal(s *scope, u *unitScope, cause string, told toldOfUnit) {
 	if u.status.Drain == nil {
 		u.status.Drain = &api.UnitDrain{Cause: cause, StartedAt: metav1.NewTime(r.Now())}
 		r.Recorder.Eventf(s.upf, corev1.EventTypeNormal, "UnitDraining", "%s: %s", u.status.Name, cause)
@@ -265,7 +265,7 @@ func (r *UPFReconciler) drainExternal(s *upfScope, u *unitScope, cause string, t
 }
 
 // sumExternal of the conditions.
-func (r *UPFReconciler) sumExternal(_ context.Context, s *upfScope) error {
+func (r *Reconciler) sumExternal(_ context.Context, s *scope) error {
 	status := &s.upf.Status
 	status.Units, status.ReadyUnits, status.UnitStatuses = 1, 0, nil
 	for _, u := range s.units {
@@ -292,9 +292,9 @@ func (r *UPFReconciler) sumExternal(_ context.Context, s *upfScope) error {
 }
 
 // deleteExternal drains the UPF, where spec.drain gives it time. Then the object goes, and with it, in the SMF, the sessions.
-func (r *UPFReconciler) deleteExternal(ctx context.Context, upf *api.UPFInstance) (ctrl.Result, error) {
+func (r *Reconciler) deleteExternal(ctx context.Context, upf *api.UPFInstance) (ctrl.Result, error) {
 	base := upf.DeepCopy()
-	s := &upfScope{upf: upf, conditions: conditions.Of(&upf.Status.Conditions, upf.Generation)}
+	s := &scope{upf: upf, conditions: conditions.Of(&upf.Status.Conditions, upf.Generation)}
 	if err := r.findCore(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -1,4 +1,4 @@
-package controllers
+package upf
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func (u *unitScope) misaligned() bool {
 }
 
 // askTopology asks a ready unit: where it is once for each life of upf-u, how its links are each time.
-func (r *UPFReconciler) askTopology(ctx context.Context, s *upfScope, u *unitScope) {
+func (r *Reconciler) askTopology(ctx context.Context, s *scope, u *unitScope) {
 	if !aligns(s.upf) {
 		u.status.Topology = nil
 	}
@@ -92,14 +92,14 @@ func (r *UPFReconciler) askTopology(ctx context.Context, s *upfScope, u *unitSco
 }
 
 // replaces reports whether the unit must not stay where it is.
-func (s *upfScope) replaces(u *unitScope) bool {
+func (s *scope) replaces(u *unitScope) bool {
 	return aligns(s.upf) && u.misaligned() && s.upf.Spec.Placement.Enforcement != api.EnforcementPreferred &&
 		// Who lets NICs be in another cell has asked for it.
 		s.upf.Spec.Placement.AllowRemoteNIC != api.RemoteNICAllow &&
 		u.pod.Annotations[specs.AnnotationPlacedCell] != ""
 }
 
-func (r *UPFReconciler) replaceMisaligned(ctx context.Context, s *upfScope, u *unitScope) error {
+func (r *Reconciler) replaceMisaligned(ctx context.Context, s *scope, u *unitScope) error {
 	if err := r.stop(ctx, s, u, u.status.Topology.Message); err != nil || !u.doomed {
 		return err
 	}
@@ -119,7 +119,7 @@ func (r *UPFReconciler) replaceMisaligned(ctx context.Context, s *upfScope, u *u
 }
 
 // observeAligned says whether units have all their resources in one cell, by what they report.
-func (s *upfScope) observeAligned() {
+func (s *scope) observeAligned() {
 	if !aligns(s.upf) {
 		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionNUMAAligned)
 		return
@@ -164,7 +164,7 @@ func (s *upfScope) observeAligned() {
 
 // vfioAsRoot reports whether virtual functions can be had as root only: where the unit goes, or, where the
 // scheduler chooses, on some node that it may choose. What no agent has told is taken to be so.
-func (r *UPFReconciler) vfioAsRoot(ctx context.Context, upf *api.UPFInstance, place *specs.Place) (bool, error) {
+func (r *Reconciler) vfioAsRoot(ctx context.Context, upf *api.UPFInstance, place *specs.Place) (bool, error) {
 	if upf.Spec.Driver != api.DriverVFIO {
 		return false, nil
 	}
