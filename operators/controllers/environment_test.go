@@ -35,6 +35,7 @@ import (
 	"core5g.dev/core5g/operators/apiservertest"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/controllertest"
+	"core5g.dev/core5g/operators/controllers/core"
 	"core5g.dev/core5g/operators/controllers/managertest"
 	"core5g.dev/core5g/operators/controllers/upf"
 	"core5g.dev/core5g/operators/controllers/workloads"
@@ -74,8 +75,10 @@ type environment struct {
 
 // What tests have the clock pass, under names that no object of theirs has.
 const (
-	backoffFirst      = upf.BackoffFirst
-	smfReleaseTimeout = upf.SMFReleaseTimeout
+	backoffFirst       = upf.BackoffFirst
+	smfReleaseTimeout  = upf.SMFReleaseTimeout
+	registrationPeriod = core.RegistrationPeriod
+	restoreGrace       = core.RestoreGrace
 )
 
 // testClock is the real clock plus what the test has added. While it is held, only what is added moves it.
@@ -152,7 +155,7 @@ func startEnvironment(t *testing.T) *environment {
 	}
 	if err := Setup(mgr, Options{
 		Platform: specs.Platform{Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev", SubscriberDataServiceAccount: "core5g-subscriber-data"},
-		NRF:      func(baseURL string, identity *sbitls.Identity) NRFClient { return e.nrfs.At(baseURL, identity) },
+		NRF:      func(baseURL string, identity *sbitls.Identity) core.NRFClient { return e.nrfs.At(baseURL, identity) },
 		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
 			if _, is := e.silent.Load(upfAddress); is {
 				return errors.New("no answer")

@@ -17,6 +17,7 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
+	"core5g.dev/core5g/operators/controllers/core"
 	"core5g.dev/core5g/operators/controllers/metrics"
 	"core5g.dev/core5g/operators/controllers/slice"
 	"core5g.dev/core5g/operators/controllers/subscriber"
@@ -33,7 +34,7 @@ import (
 type Options struct {
 	Platform specs.Platform
 	// NRF returns a client for the NRF at a base URL; the identity is nil where the SBI has no TLS.
-	NRF func(baseURL string, identity *sbitls.Identity) NRFClient
+	NRF func(baseURL string, identity *sbitls.Identity) core.NRFClient
 	// Release tells a UPF that the association of an SMF is over.
 	Release func(ctx context.Context, upfAddress, smfNodeID string) error
 	// Sessions counts the PFCP sessions of a UPF unit.
@@ -65,7 +66,7 @@ func DefaultOptions(p specs.Platform) Options {
 	}
 	return Options{
 		Platform: p,
-		NRF: func(baseURL string, identity *sbitls.Identity) NRFClient {
+		NRF: func(baseURL string, identity *sbitls.Identity) core.NRFClient {
 			return &nrf.Client{BaseURL: baseURL, HTTP: over(sbi, identity)}
 		},
 		Release:  n4.ReleaseAssociation,
@@ -75,7 +76,7 @@ func DefaultOptions(p specs.Platform) Options {
 			return &userplane.SMF{BaseURL: baseURL, HTTP: over(calls, identity)}
 		},
 		StoreSynced: storemember.Synced,
-		Reach:       reachMetrics,
+		Reach:       core.ReachMetrics,
 		Now:         time.Now,
 		Metrics:     ctrlmetrics.Registry,
 	}
@@ -97,9 +98,9 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	recorder := mgr.GetEventRecorderFor("core5g-operator")
 	shown := &certifying.Identities{}
 	for name, c := range map[string]interface{ SetupWithManager(ctrl.Manager) error }{
-		"Core5G": &CoreReconciler{
+		"Core5G": &core.Reconciler{
 			Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder,
-			Registrations: &Registrations{Client: mgr.GetClient(), NRF: o.NRF, Identities: shown, Now: o.Now},
+			Registrations: &core.Registrations{Client: mgr.GetClient(), NRF: o.NRF, Identities: shown, Now: o.Now},
 			Now:           o.Now,
 			StoreSynced:   o.StoreSynced,
 		},
@@ -116,7 +117,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		}
 	}
 	if o.Reach != nil {
-		if err := mgr.Add(&SilentTerminators{Client: mgr.GetClient(), Reach: o.Reach, Now: o.Now}); err != nil {
+		if err := mgr.Add(&core.SilentTerminators{Client: mgr.GetClient(), Reach: o.Reach, Now: o.Now}); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // beginTLS writes down what a new core begins with where its spec does not say how the SBI is protected, so that it is the same however the core was made; and
 // what a spec says, so that a core whose spec does not say it any more goes on as it is, and not in clear text. One that an operator has looked at before, whose
 // spec says nothing, is of before, and stays in clear text.
-func (r *CoreReconciler) beginTLS(ctx context.Context, core *api.Core5G) error {
+func (r *Reconciler) beginTLS(ctx context.Context, core *api.Core5G) error {
 	fresh := specs.CoreIsNew(core)
 	if core.Annotations[specs.AnnotationTLSBegan] != "" || !fresh && core.Spec.TLS.Mode == "" {
 		return nil

@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -27,11 +27,11 @@ func TestTheCoresOwnSMF(t *testing.T) {
 	core := controllertest.Core(t, "ns")
 	core.UID, core.Spec.ControlPlane, core.Spec.SessionManagement = "core", api.ControlPlaneCore5G, &api.SessionManagementSpec{Shards: ptr.To[int32](3)}
 	c := controllertest.StrictAboutIntents(scheme)
-	r := &CoreReconciler{Client: c, applier: applying.New(c, c)}
-	apply := func() *coreScope {
+	r := &Reconciler{Client: c, applier: applying.New(c, c)}
+	apply := func() *scope {
 		t.Helper()
-		s := &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}
-		for _, phase := range []func(context.Context, *coreScope) error{r.applySessionManagement, r.removeUnwanted} {
+		s := &scope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}
+		for _, phase := range []func(context.Context, *scope) error{r.applySessionManagement, r.removeUnwanted} {
 			if err := phase(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}

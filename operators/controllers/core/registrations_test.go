@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"strings"
@@ -74,11 +74,11 @@ func TestRegistrationIsPutBackWithoutARestart(t *testing.T) {
 		t.Fatalf("all is well, and yet: %s", got.problem)
 	}
 	r.nrf.Lose()
-	got := r.after(registrationPeriod, smf(pod))
+	got := r.after(RegistrationPeriod, smf(pod))
 	if !strings.Contains(got.problem, "SMF core5g-smf-internet") || len(got.events) != 0 || r.nrf.Has("i") {
 		t.Fatalf("first it is given time to heal itself: %+v", got)
 	}
-	got = r.after(restoreGrace, smf(pod))
+	got = r.after(RestoreGrace, smf(pod))
 	if len(got.events) != 1 || got.events[0].reason != "RegistrationRestored" || !r.nrf.Has("i") {
 		t.Fatalf("then it is put back: %+v", got)
 	}
@@ -116,7 +116,7 @@ func TestFunctionOfAnUnknownProfileIsNotRestarted(t *testing.T) {
 				t.Errorf("the pod was restarted: %v", err)
 			}
 			r.nrf.Put("i", nfType, "core5g-function")
-			if got = r.after(registrationPeriod, lost); got.problem != "" {
+			if got = r.after(RegistrationPeriod, lost); got.problem != "" {
 				t.Errorf("it is there, and yet: %s", got.problem)
 			}
 		})
@@ -129,8 +129,8 @@ func TestProfileOfAnotherProcessIsNotPutBack(t *testing.T) {
 	r.nrf.Put("i", "SMF", "core5g-smf-internet")
 	r.after(0, smf(old))
 	r.nrf.Lose()
-	r.after(registrationPeriod, smf(fresh))
-	if r.after(restoreGrace, smf(fresh)); r.nrf.Has("i") {
+	r.after(RegistrationPeriod, smf(fresh))
+	if r.after(RestoreGrace, smf(fresh)); r.nrf.Has("i") {
 		t.Error("the new process answers to an identity that is not its own")
 	}
 }
@@ -158,11 +158,11 @@ func TestNRFIsAskedOnceAPeriodAndItsSilenceIsNoLoss(t *testing.T) {
 	r.nrf.Put("i", "SMF", "core5g-smf-internet")
 	r.after(0, smf(pod))
 	asked := r.nrf.Asked
-	if got := r.after(registrationPeriod/2, smf(pod)); r.nrf.Asked != asked || got.next != registrationPeriod/2 {
+	if got := r.after(RegistrationPeriod/2, smf(pod)); r.nrf.Asked != asked || got.next != RegistrationPeriod/2 {
 		t.Errorf("asked again after half a period; next in %s", got.next)
 	}
 	r.nrf.Down = true
-	got := r.after(registrationPeriod, smf(pod))
+	got := r.after(RegistrationPeriod, smf(pod))
 	if !got.unknown || got.problem == "" {
 		t.Errorf("an NRF that does not answer: %+v", got)
 	}

@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -44,11 +44,11 @@ func TestTheDatabaseOfSubscribersHasACondition(t *testing.T) {
 			if c.secret != nil {
 				builder = builder.WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "subscribers"}, Data: c.secret})
 			}
-			r := &CoreReconciler{Client: builder.Build(), Registrations: &Registrations{}, CheckSubscriberDatabase: func(context.Context, *subscriberdatabase.Access) error { return c.asked }}
+			r := &Reconciler{Client: builder.Build(), Registrations: &Registrations{}, CheckSubscriberDatabase: func(context.Context, *subscriberdatabase.Access) error { return c.asked }}
 			core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core5g"}, Spec: api.Core5GSpec{
 				SubscriberData: api.SubscriberDataPostgreSQL, SubscriberDatabase: &api.SubscriberDatabaseSpec{SecretRef: api.SecretReference{Name: "subscribers"}},
 			}}
-			s := &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, core.Generation)}
+			s := &scope{core: core, conditions: conditions.Of(&core.Status.Conditions, core.Generation)}
 			if err := r.checkSubscriberDatabase(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}

@@ -1,38 +1,25 @@
-package controllers
+package core
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	accessmanagement "core5g.dev/core5g/images/access-management/configuration/cluster"
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/applying"
-	"core5g.dev/core5g/operators/controllers/asking"
 	"core5g.dev/core5g/operators/controllers/certifying"
 	"core5g.dev/core5g/operators/controllers/cluster"
 	"core5g.dev/core5g/operators/controllers/conditions"
@@ -40,8 +27,8 @@ import (
 	"core5g.dev/core5g/operators/specs"
 )
 
-// CoreReconciler makes database, session store, NRF, PCF, CHF, AMF, core5g's own SMF and the subscriber data functions of a Core5G.
-type CoreReconciler struct {
+// Reconciler makes database, session store, NRF, PCF, CHF, AMF, core5g's own SMF and the subscriber data functions of a Core5G.
+type Reconciler struct {
 	client.Client
 	Platform      specs.Platform
 	Recorder      record.EventRecorder
@@ -62,8 +49,8 @@ type CoreReconciler struct {
 	accounts sync.Map
 }
 
-// coreScope is what one pass over one Core5G knows.
-type coreScope struct {
+// scope is what one pass over one Core5G knows.
+type scope struct {
 	core       *api.Core5G
 	conditions conditions.List
 	database   specs.Database
@@ -101,7 +88,7 @@ var conditionOf = map[api.FunctionName]string{
 }
 
 // Reconcile brings one Core5G about. Its deletion needs no order: owner references take everything.
-func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	core := &api.Core5G{}
 	if err := r.Get(ctx, req.NamespacedName, core); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -122,8 +109,8 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		return ctrl.Result{}, err
 	}
 	base := core.DeepCopy()
-	s := &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, core.Generation)}
-	for _, phase := range []func(context.Context, *coreScope) error{
+	s := &scope{core: core, conditions: conditions.Of(&core.Status.Conditions, core.Generation)}
+	for _, phase := range []func(context.Context, *scope) error{
 		r.findSlices,
 		r.findAllocations,
 		r.findDatabase,
@@ -160,7 +147,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 	return ctrl.Result{RequeueAfter: s.requeue}, err
 }
 
-func (r *CoreReconciler) findSlices(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) findSlices(ctx context.Context, s *scope) error {
 	var all api.SliceList
 	if err := r.List(ctx, &all, client.InNamespace(s.core.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return err
@@ -174,17 +161,17 @@ func (r *CoreReconciler) findSlices(ctx context.Context, s *coreScope) error {
 	return nil
 }
 
-func (r *CoreReconciler) findAllocations(ctx context.Context, s *coreScope) (err error) {
+func (r *Reconciler) findAllocations(ctx context.Context, s *scope) (err error) {
 	s.kept, err = r.applier.AllocationsOf(ctx, s.core, r.Recorder, specs.CoreAllocations(s.core))
 	return err
 }
 
-func (r *CoreReconciler) keepAllocations(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) keepAllocations(ctx context.Context, s *scope) error {
 	return r.applier.Keep(ctx, s.kept)
 }
 
 // findDatabase resolves the database, and with it judges what of the configuration everything is made by.
-func (r *CoreReconciler) findDatabase(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) findDatabase(ctx context.Context, s *scope) error {
 	spec := s.core.Spec.Database
 	if s.core.Fused() { // which has none
 		spec = api.DatabaseSpec{}
@@ -221,7 +208,7 @@ func (r *CoreReconciler) findDatabase(ctx context.Context, s *coreScope) error {
 }
 
 // judgeConfiguration by the word of the AMF, which follows the Core5G itself: what the schema cannot see. What it cannot use costs nobody else anything.
-func (r *CoreReconciler) judgeConfiguration(_ context.Context, s *coreScope) error {
+func (r *Reconciler) judgeConfiguration(_ context.Context, s *scope) error {
 	if s.halted {
 		return nil
 	}
@@ -236,13 +223,13 @@ func (r *CoreReconciler) judgeConfiguration(_ context.Context, s *coreScope) err
 	return nil
 }
 
-func (s *coreScope) halt(reason, message string) {
+func (s *scope) halt(reason, message string) {
 	s.halted = true
 	s.conditions.No(api.ConditionConfigurationValid, reason, message)
 }
 
 // taken turns a name that somebody else has into a condition; other errors stay errors.
-func (s *coreScope) taken(err error) error {
+func (s *scope) taken(err error) error {
 	var taken *cluster.TakenError
 	if !errors.As(err, &taken) {
 		return err
@@ -252,7 +239,7 @@ func (s *coreScope) taken(err error) error {
 	return nil
 }
 
-func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) applyFunctions(ctx context.Context, s *scope) error {
 	if s.halted {
 		return nil
 	}
@@ -278,7 +265,7 @@ func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error
 }
 
 // applyNetworkPolicies comes before the pods, so that none is open for a moment.
-func (r *CoreReconciler) applyNetworkPolicies(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) applyNetworkPolicies(ctx context.Context, s *scope) error {
 	for _, policy := range specs.NetworkPolicies(s.core) {
 		r.Platform.AdmitOperator(policy)
 		var err error
@@ -295,7 +282,7 @@ func (r *CoreReconciler) applyNetworkPolicies(ctx context.Context, s *coreScope)
 }
 
 // removeUnwanted takes away what an earlier specification asked for.
-func (r *CoreReconciler) removeUnwanted(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) removeUnwanted(ctx context.Context, s *scope) error {
 	if s.halted {
 		return nil
 	}
@@ -333,7 +320,7 @@ func nameOf(o client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) observeFunctions(ctx context.Context, s *scope) error {
 	if s.halted {
 		return nil
 	}
@@ -377,7 +364,7 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 }
 
 // withheld are the conditions of functions that wait until what they take the place of is gone.
-func (s *coreScope) withheld() []string {
+func (s *scope) withheld() []string {
 	switch {
 	case s.switching:
 		return conditionsOfFused
@@ -387,147 +374,7 @@ func (s *coreScope) withheld() []string {
 	return nil
 }
 
-func (r *CoreReconciler) observeN2(ctx context.Context, s *coreScope) error {
-	for _, f := range s.functions {
-		if !servesUEs(f.Function) && f.Function != api.FunctionControlPlane {
-			continue
-		}
-		for _, service := range f.Services {
-			if service.Name == specs.N2ServiceName(s.core.Name) {
-				s.core.Status.N2 = &api.N2Status{Address: n2Address(service), Transport: s.core.Spec.N2.Transport}
-				if err := r.observeN2Network(ctx, s, service.Spec.Selector); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// observeN2Network reads from the pods that gNBs connect to what Multus has really attached, where the core has them on a network of N2's own.
-func (r *CoreReconciler) observeN2Network(ctx context.Context, s *coreScope, selector map[string]string) error {
-	definition := s.core.Spec.N2.NetworkAttachmentDefinition
-	if definition == "" {
-		return nil
-	}
-	var pods corev1.PodList
-	if err := r.List(ctx, &pods, client.InNamespace(s.core.Namespace), client.MatchingLabels(selector)); err != nil {
-		return err
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
-			continue
-		}
-		at := slices.IndexFunc(workloads.AttachedTo(pod), func(a workloads.NetworkStatus) bool { return a.Interface == specs.InterfaceN2 && len(a.IPs) > 0 })
-		if at < 0 {
-			s.conditions.No(api.ConditionAMFReady, api.ReasonProgressing, fmt.Sprintf("Multus has not reported an address on interface %s of pod %s, by NetworkAttachmentDefinition %s "+
-				"of spec.n2: look whether Multus and the definition are there, or leave n2.networkAttachmentDefinition out", specs.InterfaceN2, pod.Name, definition))
-			continue
-		}
-		for _, ip := range workloads.AttachedTo(pod)[at].IPs {
-			s.core.Status.N2.Addresses = append(s.core.Status.N2.Addresses, net.JoinHostPort(ip, strconv.Itoa(int(s.core.Spec.N2.Port))))
-		}
-	}
-	slices.Sort(s.core.Status.N2.Addresses)
-	return nil
-}
-
-// n2Address is where a gNB reaches the Service: the load balancer's address, the nodes' port, or the
-// ClusterIP.
-func n2Address(s *corev1.Service) string {
-	port := strconv.Itoa(int(s.Spec.Ports[0].Port))
-	for _, in := range s.Status.LoadBalancer.Ingress {
-		if in.IP != "" {
-			return net.JoinHostPort(in.IP, port)
-		}
-		if in.Hostname != "" {
-			return net.JoinHostPort(in.Hostname, port)
-		}
-	}
-	if p := s.Spec.Ports[0].NodePort; p != 0 {
-		return fmt.Sprintf("<any node>:%d", p)
-	}
-	return net.JoinHostPort(s.Spec.ClusterIP, port)
-}
-
-// checkRegistrations asks the NRF who is registered, as soon as it is there and then periodically.
-func (r *CoreReconciler) checkRegistrations(ctx context.Context, s *coreScope) error {
-	if s.halted || s.core.Fused() {
-		return nil
-	}
-	if !s.conditions.Is(api.ConditionNRFReady) {
-		s.conditions.Unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF is not ready")
-		return nil
-	}
-	expected, err := r.expectedRegistrations(ctx, s)
-	if err != nil {
-		return err
-	}
-	report := r.Registrations.check(ctx, s.core, expected)
-	s.requeue = report.next
-	for _, e := range report.events {
-		r.Recorder.Event(s.core, e.kind, e.reason, e.message)
-	}
-	switch {
-	case report.asked:
-		if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionRegistered) == nil {
-			s.conditions.Unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF has not answered yet")
-		}
-	case report.problem == "":
-		s.conditions.Yes(api.ConditionRegistered, api.ReasonReady, "every network function is registered with the NRF")
-	case report.unknown:
-		s.conditions.Unknown(api.ConditionRegistered, api.ReasonFailed, report.problem)
-	default:
-		s.conditions.No(api.ConditionRegistered, api.ReasonRegistrationMis, report.problem)
-	}
-	return nil
-}
-
-func (r *CoreReconciler) expectedRegistrations(ctx context.Context, s *coreScope) ([]expectedFunction, error) {
-	var out []expectedFunction
-	add := func(nfType, object string, labels map[string]string) error {
-		e := expectedFunction{nfType: nfType, host: object, lasting: lasting(labels)}
-		var pods corev1.PodList
-		if err := r.List(ctx, &pods, client.InNamespace(s.core.Namespace), client.MatchingLabels(labels)); err != nil {
-			return err
-		}
-		for i := range pods.Items {
-			if workloads.PodReady(&pods.Items[i]) && pods.Items[i].DeletionTimestamp.IsZero() {
-				e.pod = &pods.Items[i]
-			}
-		}
-		out = append(out, e)
-		return nil
-	}
-	for _, f := range s.functions {
-		var err error
-		switch f.Function {
-		case api.FunctionAMF, api.FunctionPCF, api.FunctionCHF:
-			err = add(strings.ToUpper(string(f.Function)), f.Deployment.Name, f.Deployment.Spec.Selector.MatchLabels)
-		case api.FunctionAccessManagement:
-			err = add("AMF", f.Deployment.Name, f.Deployment.Spec.Selector.MatchLabels)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if s.core.OwnControlPlane() {
-		return out, shardsOf(s, add)
-	}
-	for _, slice := range s.slices {
-		object := specs.SMFObjectName(s.core.Name, slice.Name)
-		labels := map[string]string{
-			api.LabelInstance: s.core.Name, api.LabelComponent: string(api.FunctionSMF), api.LabelSlice: slice.Name,
-		}
-		if err := add("SMF", object, labels); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
+func (r *Reconciler) sum(_ context.Context, s *scope) error {
 	kinds := []string{api.ConditionConfigurationValid}
 	if specs.SBIOverTLS(s.core) && !s.core.Fused() {
 		kinds = append(kinds, api.ConditionCertificatesReady)
@@ -552,57 +399,9 @@ func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
 	return nil
 }
 
-// SetupWithManager watches the Core5G, what it owns, its Slices, and the Secrets that it names.
-func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.applier = applying.New(mgr.GetClient(), mgr.GetAPIReader())
-	r.certifier = certifying.New(mgr.GetClient(), r.applier, r.Recorder, r.Now)
-	r.Registrations.asking = asking.New()
-	return ctrl.NewControllerManagedBy(mgr).
-		For(&api.Core5G{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Owns(&appsv1.Deployment{}).
-		Owns(&corev1.Service{}).
-		Owns(&corev1.ConfigMap{}).
-		Owns(&networkingv1.NetworkPolicy{}).
-		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-			slice := o.(*api.Slice)
-			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: slice.Namespace, Name: slice.Spec.CoreRef.NameOrDefault()}}}
-		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.coresOfSecret)).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(coreOfPod)).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(applying.NamedBy(api.LabelInstance)), applying.AllocationsMoved(api.LabelInstance)).
-		WatchesRawSource(source.Channel(r.Registrations.asking.Answered, &handler.EnqueueRequestForObject{})).
-		Complete(r)
-}
-
-// coreOfPod leads from a pod of a function to its core, so that status says at once what a pod waits
-// for.
-func coreOfPod(_ context.Context, o client.Object) []reconcile.Request {
-	core := o.GetLabels()[api.LabelInstance]
-	component := o.GetLabels()[api.LabelComponent]
-	if core == "" || !slices.Contains([]string{"amf", specs.ComponentN2, "nrf", "pcf", "chf", "database", "session-store", "subscriber-data", "smf", string(api.FunctionControlPlane)}, component) || o.GetLabels()[api.LabelSlice] != "" {
-		return nil
+// again looks at the core once more after so long, at the latest.
+func (s *scope) again(after time.Duration) {
+	if s.requeue == 0 || after < s.requeue {
+		s.requeue = after
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: core}}}
-}
-
-func (r *CoreReconciler) coresOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	if requests := coreOfCertificate(o); requests != nil {
-		return requests
-	}
-	var cores api.Core5GList
-	if err := r.List(ctx, &cores, client.InNamespace(o.GetNamespace())); err != nil {
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range cores.Items {
-		core := &cores.Items[i]
-		ref := core.Spec.Database.URISecretRef
-		store := specs.NeedsSessionStore(core) &&
-			(o.GetName() == specs.SessionStoreSecretName(core) || o.GetName() == specs.SessionStoreKeysName(core.Name))
-		if store || o.GetName() == specs.SubscriberDatabaseSecretName(core) || ref != nil && ref.Name == o.GetName() {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cores.Items[i])})
-		}
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -33,8 +33,8 @@ const (
 	silenceEvery, silenceLimit = time.Second, time.Second
 	// silences in a row take a pod for dead.
 	silences = 3
-	// reasonSilent is that of the pod's condition.
-	reasonSilent = "NoAnswer"
+	// ReasonSilent is that of the pod's condition.
+	ReasonSilent = "NoAnswer"
 )
 
 // SilentTerminators takes N2 terminators out of their Service that do not answer.
@@ -130,7 +130,7 @@ func (s *SilentTerminators) ask(ctx context.Context, pods []*corev1.Pod) []error
 // takeOut writes that a pod is not ready.
 func (s *SilentTerminators) takeOut(ctx context.Context, pod *corev1.Pod, why error) error {
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{{
-		Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(s.Now()), Reason: reasonSilent,
+		Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(s.Now()), Reason: ReasonSilent,
 		Message: "it does not answer the operator, and another N2 terminator does: " + why.Error(),
 	}}}})
 	if err != nil {
@@ -140,8 +140,8 @@ func (s *SilentTerminators) takeOut(ctx context.Context, pod *corev1.Pod, why er
 	return client.IgnoreNotFound(s.Status().Patch(ctx, pod.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, patch)))
 }
 
-// reachMetrics of a pod, where the core's NetworkPolicies let the operator in.
-func reachMetrics(ctx context.Context, pod *corev1.Pod) error {
+// ReachMetrics of a pod, where the core's NetworkPolicies let the operator in.
+func ReachMetrics(ctx context.Context, pod *corev1.Pod) error {
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(specs.PortMetrics)))
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)

@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,9 +37,10 @@ import (
 // the first SMF that it finds.
 
 const (
-	registrationPeriod = 12 * time.Second
-	// restoreGrace leaves a function time to register again by itself.
-	restoreGrace = 15 * time.Second
+	// RegistrationPeriod is how often an NRF is asked who is registered.
+	RegistrationPeriod = 12 * time.Second
+	// RestoreGrace leaves a function time to register again by itself.
+	RestoreGrace = 15 * time.Second
 	// lostGrace is patient: a function that comes registers within it, and one with an answer of the NRF's
 	// missing is not lost.
 	lostGrace = 60 * time.Second
@@ -158,7 +160,7 @@ func (r registrationReport) period(error) time.Duration {
 	if r.problem != "" {
 		return 2 * time.Second
 	}
-	return registrationPeriod
+	return RegistrationPeriod
 }
 
 func (r *Registrations) ask(ctx context.Context, core *api.Core5G, state *coreRegistrations, expected []expectedFunction, now time.Time) registrationReport {
@@ -236,7 +238,7 @@ func heal(ctx context.Context, nrfClient NRFClient, state *coreRegistrations, e 
 	missing := now.Sub(lost.since)
 	known, ok := state.known[e.host]
 	if ok && known.pod == e.pod.UID && known.restarts == workloads.Restarts(e.pod) {
-		if missing < restoreGrace {
+		if missing < RestoreGrace {
 			return "", nil
 		}
 		if err := nrfClient.Register(ctx, known.instance, known.profile); err != nil {
@@ -298,4 +300,80 @@ func removeOrphans(ctx context.Context, client NRFClient, core *api.Core5G, smfs
 			fmt.Sprintf("SMF %s was still registered with the NRF, and its Slice is gone", ours)})
 	}
 	return events
+}
+
+// checkRegistrations asks the NRF who is registered, as soon as it is there and then periodically.
+func (r *Reconciler) checkRegistrations(ctx context.Context, s *scope) error {
+	if s.halted || s.core.Fused() {
+		return nil
+	}
+	if !s.conditions.Is(api.ConditionNRFReady) {
+		s.conditions.Unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF is not ready")
+		return nil
+	}
+	expected, err := r.expectedRegistrations(ctx, s)
+	if err != nil {
+		return err
+	}
+	report := r.Registrations.check(ctx, s.core, expected)
+	s.requeue = report.next
+	for _, e := range report.events {
+		r.Recorder.Event(s.core, e.kind, e.reason, e.message)
+	}
+	switch {
+	case report.asked:
+		if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionRegistered) == nil {
+			s.conditions.Unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF has not answered yet")
+		}
+	case report.problem == "":
+		s.conditions.Yes(api.ConditionRegistered, api.ReasonReady, "every network function is registered with the NRF")
+	case report.unknown:
+		s.conditions.Unknown(api.ConditionRegistered, api.ReasonFailed, report.problem)
+	default:
+		s.conditions.No(api.ConditionRegistered, api.ReasonRegistrationMis, report.problem)
+	}
+	return nil
+}
+
+func (r *Reconciler) expectedRegistrations(ctx context.Context, s *scope) ([]expectedFunction, error) {
+	var out []expectedFunction
+	add := func(nfType, object string, labels map[string]string) error {
+		e := expectedFunction{nfType: nfType, host: object, lasting: lasting(labels)}
+		var pods corev1.PodList
+		if err := r.List(ctx, &pods, client.InNamespace(s.core.Namespace), client.MatchingLabels(labels)); err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if workloads.PodReady(&pods.Items[i]) && pods.Items[i].DeletionTimestamp.IsZero() {
+				e.pod = &pods.Items[i]
+			}
+		}
+		out = append(out, e)
+		return nil
+	}
+	for _, f := range s.functions {
+		var err error
+		switch f.Function {
+		case api.FunctionAMF, api.FunctionPCF, api.FunctionCHF:
+			err = add(strings.ToUpper(string(f.Function)), f.Deployment.Name, f.Deployment.Spec.Selector.MatchLabels)
+		case api.FunctionAccessManagement:
+			err = add("AMF", f.Deployment.Name, f.Deployment.Spec.Selector.MatchLabels)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if s.core.OwnControlPlane() {
+		return out, shardsOf(s, add)
+	}
+	for _, slice := range s.slices {
+		object := specs.SMFObjectName(s.core.Name, slice.Name)
+		labels := map[string]string{
+			api.LabelInstance: s.core.Name, api.LabelComponent: string(api.FunctionSMF), api.LabelSlice: slice.Name,
+		}
+		if err := add("SMF", object, labels); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

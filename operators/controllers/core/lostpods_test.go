@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -84,8 +84,8 @@ func TestPodsOfALostNodeLeaveTheServices(t *testing.T) {
 					return nil
 				},
 			}).Build()
-			s := &coreScope{core: &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "core"}}}
-			if err := (&CoreReconciler{Client: cl, Now: func() time.Time { return now }}).clearLostNodes(t.Context(), s); err != nil {
+			s := &scope{core: &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "core"}}}
+			if err := (&Reconciler{Client: cl, Now: func() time.Time { return now }}).clearLostNodes(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if (len(deleted) == 1) != c.gone || s.requeue != c.requeue {

@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -42,7 +42,7 @@ const (
 )
 
 // keepSessionStore comes before the functions that keep records in the store.
-func (r *CoreReconciler) keepSessionStore(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) keepSessionStore(ctx context.Context, s *scope) error {
 	if !specs.NeedsSessionStore(s.core) {
 		meta.RemoveStatusCondition(&s.core.Status.Conditions, api.ConditionSessionStoreReady)
 		return r.removeSessionStore(ctx, s)
@@ -67,7 +67,7 @@ func (r *CoreReconciler) keepSessionStore(ctx context.Context, s *coreScope) err
 }
 
 // keepSealingKeys makes the first key, and says what is wrong with those that are there.
-func (r *CoreReconciler) keepSealingKeys(ctx context.Context, s *coreScope) (sound bool, err error) {
+func (r *Reconciler) keepSealingKeys(ctx context.Context, s *scope) (sound bool, err error) {
 	name := specs.SessionStoreKeysName(s.core.Name)
 	secret := &corev1.Secret{}
 	err = r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: name}, secret)
@@ -102,7 +102,7 @@ func (r *CoreReconciler) keepSealingKeys(ctx context.Context, s *coreScope) (sou
 }
 
 // storeWasUsed says whether there may be records: the core had a store, or there is the claim of a core of its name.
-func (r *CoreReconciler) storeWasUsed(ctx context.Context, s *coreScope) (bool, error) {
+func (r *Reconciler) storeWasUsed(ctx context.Context, s *scope) (bool, error) {
 	if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionSessionStoreReady) != nil {
 		return true, nil
 	}
@@ -113,13 +113,13 @@ func (r *CoreReconciler) storeWasUsed(ctx context.Context, s *coreScope) (bool, 
 	return r.claimIsThere(ctx, claim)
 }
 
-func (r *CoreReconciler) claimIsThere(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+func (r *Reconciler) claimIsThere(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	err := r.applier.Live.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
 	return err == nil, client.IgnoreNotFound(err)
 }
 
 // applySessionStore makes the embedded store. It says why the store does not serve yet.
-func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (starting string, err error) {
+func (r *Reconciler) applySessionStore(ctx context.Context, s *scope) (starting string, err error) {
 	services, err := r.storeServices(ctx, s)
 	if err != nil {
 		return "", err
@@ -183,7 +183,7 @@ func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (s
 }
 
 // storeServices are those of a store of three, which are made first; none of one that is alone.
-func (r *CoreReconciler) storeServices(ctx context.Context, s *coreScope) ([]*corev1.Service, error) {
+func (r *Reconciler) storeServices(ctx context.Context, s *scope) ([]*corev1.Service, error) {
 	if specs.SessionStoreMembers(s.core) == 1 {
 		return nil, nil
 	}
@@ -197,7 +197,7 @@ func (r *CoreReconciler) storeServices(ctx context.Context, s *coreScope) ([]*co
 }
 
 // storeMembers are the servers of the embedded store.
-func (r *CoreReconciler) storeMembers(s *coreScope, password string, services []*corev1.Service) []specs.FunctionObjects {
+func (r *Reconciler) storeMembers(s *scope, password string, services []*corev1.Service) []specs.FunctionObjects {
 	if len(services) == 0 {
 		return []specs.FunctionObjects{specs.SessionStoreFunction(s.core, r.Platform, password)}
 	}
@@ -210,7 +210,7 @@ func (r *CoreReconciler) storeMembers(s *coreScope, password string, services []
 
 // joins says what a member waits for that a store which has data is to have beside those before it. Two that have nothing yet would take each other for all that there
 // is while the one with the data is away, and choose one of themselves: so it begins when all before it run, and have everything.
-func (r *CoreReconciler) joins(ctx context.Context, before []specs.FunctionObjects, services []*corev1.Service, password string, away []int) (until string) {
+func (r *Reconciler) joins(ctx context.Context, before []specs.FunctionObjects, services []*corev1.Service, password string, away []int) (until string) {
 	for n := range before {
 		name := before[n].Deployment.Name
 		if slices.Contains(away, n) {
@@ -225,7 +225,7 @@ func (r *CoreReconciler) joins(ctx context.Context, before []specs.FunctionObjec
 
 // storeRuns says which members run, and which of those that there are do not. Those that are still to be made keep nobody waiting: the one that was alone is changed
 // before they are.
-func (r *CoreReconciler) storeRuns(ctx context.Context, members []specs.FunctionObjects) (runs []bool, away []int, err error) {
+func (r *Reconciler) storeRuns(ctx context.Context, members []specs.FunctionObjects) (runs []bool, away []int, err error) {
 	runs = make([]bool, len(members))
 	for n := range members {
 		live := &appsv1.Deployment{}
@@ -243,7 +243,7 @@ func (r *CoreReconciler) storeRuns(ctx context.Context, members []specs.Function
 }
 
 // storePassword is the one in the Secret, which is made where there is none.
-func (r *CoreReconciler) storePassword(ctx context.Context, s *coreScope, services []*corev1.Service) (string, error) {
+func (r *Reconciler) storePassword(ctx context.Context, s *scope, services []*corev1.Service) (string, error) {
 	secret := &corev1.Secret{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: specs.SessionStoreSecretName(s.core)}, secret)
 	if client.IgnoreNotFound(err) != nil {
@@ -259,7 +259,7 @@ func (r *CoreReconciler) storePassword(ctx context.Context, s *coreScope, servic
 }
 
 // keepClaim makes the claim, and lets it grow. A claim is never made smaller, nor moved to another class.
-func (r *CoreReconciler) keepClaim(ctx context.Context, want *corev1.PersistentVolumeClaim) (problem string, err error) {
+func (r *Reconciler) keepClaim(ctx context.Context, want *corev1.PersistentVolumeClaim) (problem string, err error) {
 	if want == nil {
 		return "", nil
 	}
@@ -297,7 +297,7 @@ func ptrString(s *string) string {
 }
 
 // checkSessionStore asks the store itself, beside the pass.
-func (r *CoreReconciler) checkSessionStore(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) checkSessionStore(ctx context.Context, s *scope) error {
 	name := specs.SessionStoreSecretName(s.core)
 	secret := &corev1.Secret{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: name}, secret)
@@ -344,7 +344,7 @@ type outside struct {
 }
 
 // reaches has a server asked beside the pass, and its condition say what it answered. It returns after what time it is asked next.
-func (r *CoreReconciler) reaches(ctx context.Context, s *coreScope, o outside, check func(context.Context) error) time.Duration {
+func (r *Reconciler) reaches(ctx context.Context, s *scope, o outside, check func(context.Context) error) time.Duration {
 	age := func(_ struct{}, err error) time.Duration {
 		if err != nil {
 			return storeRetryEvery
@@ -397,7 +397,7 @@ func storeProblem(err error, secret string) (reason, message string) {
 }
 
 // removeSessionStore ends the embedded servers of an earlier specification. Their claims and the sealing keys stay, and a budget means nobody then.
-func (r *CoreReconciler) removeSessionStore(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) removeSessionStore(ctx context.Context, s *scope) error {
 	unwanted := []client.Object{specs.SessionStorePolicy(s.core)}
 	for n := range mostStoreMembers {
 		named := metav1.ObjectMeta{Namespace: s.core.Namespace, Name: specs.SessionStoreMemberName(s.core.Name, n)}

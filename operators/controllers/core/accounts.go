@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type accountsKept struct {
 }
 
 // keepAccounts makes what functions of the core run as before any of their pods, where the chart has not.
-func (r *CoreReconciler) keepAccounts(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) keepAccounts(ctx context.Context, s *scope) error {
 	accounts, bindings := specs.CoreAccounts(s.core, r.Platform)
 	if len(accounts) == 0 {
 		return nil

@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers/certifying"
@@ -15,7 +13,7 @@ import (
 )
 
 // keepCertificates comes before the functions: their pods mount them.
-func (r *CoreReconciler) keepCertificates(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) keepCertificates(ctx context.Context, s *scope) error {
 	if s.core.Fused() { // nobody is called by a network; what there is stays for the other layout
 		return nil
 	}
@@ -54,14 +52,4 @@ func (r *CoreReconciler) keepCertificates(ctx context.Context, s *coreScope) err
 	}
 	s.conditions.Yes(api.ConditionCertificatesReady, api.ReasonReady, fmt.Sprintf("every function has a certificate; the first ends at %s", state.End.UTC().Format(time.RFC3339)))
 	return nil
-}
-
-// coreOfCertificate leads from a Secret with a certificate to its core, so that one that was deleted is
-// made again at once, and one that cert-manager has made is noticed.
-func coreOfCertificate(o client.Object) []reconcile.Request {
-	labels := o.GetLabels()
-	if labels[api.LabelManagedBy] != specs.Labels("", "")[api.LabelManagedBy] || labels[api.LabelInstance] == "" || labels[api.LabelSlice] != "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: labels[api.LabelInstance]}}}
 }

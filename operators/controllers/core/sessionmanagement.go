@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // restarted for a Slice, and nobody is told of units.
 
 // applySessionManagement makes the core's SMF, with the addresses of its shards.
-func (r *CoreReconciler) applySessionManagement(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) applySessionManagement(ctx context.Context, s *scope) error {
 	if s.halted || !s.core.OwnControlPlane() {
 		meta.RemoveStatusCondition(&s.core.Status.Conditions, api.ConditionSMFReady)
 		return nil
@@ -58,7 +58,7 @@ func unwantedSessionManagement(core *api.Core5G) []client.Object {
 const mostShards = 64
 
 // shardsOf the core's SMFs ought to be registered, each by itself.
-func shardsOf(s *coreScope, add func(nfType, object string, labels map[string]string) error) error {
+func shardsOf(s *scope, add func(nfType, object string, labels map[string]string) error) error {
 	sets := []specs.SMFSet{{Core: s.core}}
 	for i := range s.slices {
 		if s.slices[i].Spec.SessionManagement == api.SessionManagementDedicated {

@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 func servesUEs(f api.FunctionName) bool { return conditionOf[f] == api.ConditionAMFReady }
 
 // leaveOtherAMF takes away the AMF that is not wanted. The problem says what is still there of it.
-func (r *CoreReconciler) leaveOtherAMF(ctx context.Context, core *api.Core5G) (problem string, err error) {
+func (r *Reconciler) leaveOtherAMF(ctx context.Context, core *api.Core5G) (problem string, err error) {
 	other := "core5g's own AMF"
 	if core.OwnControlPlane() {
 		other = "free5GC's AMF"

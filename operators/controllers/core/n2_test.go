@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"strings"
@@ -57,9 +57,9 @@ func TestAddressesOnN2(t *testing.T) {
 			core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "core5g"}}
 			core.Spec.N2 = api.N2Spec{Port: 38412, NetworkAttachmentDefinition: c.definition}
 			core.Status.N2 = &api.N2Status{Address: "10.96.0.9:38412"}
-			s := &coreScope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}
+			s := &scope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}
 			s.conditions.Yes(api.ConditionAMFReady, api.ReasonReady, "")
-			if err := (&CoreReconciler{Client: objects.Build()}).observeN2Network(t.Context(), s, labels); err != nil {
+			if err := (&Reconciler{Client: objects.Build()}).observeN2Network(t.Context(), s, labels); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, core.Status.N2.Addresses); diff != "" {

@@ -1,8 +1,7 @@
-package controllers
+package core
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +22,7 @@ import (
 // back. A pod that has a volume is left: its data may be written by one alone, and only a person knows.
 
 // clearLostNodes removes what Kubernetes has given up on nodes that are lost.
-func (r *CoreReconciler) clearLostNodes(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) clearLostNodes(ctx context.Context, s *scope) error {
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods, client.InNamespace(s.core.Namespace), client.MatchingLabels{api.LabelInstance: s.core.Name, api.LabelManagedBy: specs.FieldOwner}); err != nil {
 		return err
@@ -54,13 +53,6 @@ func (r *CoreReconciler) clearLostNodes(ctx context.Context, s *coreScope) error
 		}
 	}
 	return nil
-}
-
-// again looks at the core once more after so long, at the latest.
-func (s *coreScope) again(after time.Duration) {
-	if s.requeue == 0 || after < s.requeue {
-		s.requeue = after
-	}
 }
 
 func ofDeployment(pod *corev1.Pod) bool {

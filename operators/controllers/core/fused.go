@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -26,7 +26,7 @@ var conditionsOfFused = []string{api.ConditionAMFReady, api.ConditionSMFReady, a
 var conditionsWithoutFused = []string{api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionPCFReady, api.ConditionCHFReady, api.ConditionRegistered, api.ConditionCertificatesReady}
 
 // leaveOtherLayout takes away what the core has of the layout that it is not in. The problem says whose pods are still there.
-func (r *CoreReconciler) leaveOtherLayout(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) leaveOtherLayout(ctx context.Context, s *scope) error {
 	if s.halted {
 		return nil
 	}
@@ -72,7 +72,7 @@ func layoutWaitsFor(d *appsv1.Deployment) bool {
 }
 
 // left deletes a Deployment of the core, and says what is still there of it.
-func (r *CoreReconciler) left(ctx context.Context, core *api.Core5G, d *appsv1.Deployment) (string, error) {
+func (r *Reconciler) left(ctx context.Context, core *api.Core5G, d *appsv1.Deployment) (string, error) {
 	live := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
 	err := r.Get(ctx, client.ObjectKeyFromObject(live), live)
 	if client.IgnoreNotFound(err) != nil {
@@ -92,7 +92,7 @@ func (r *CoreReconciler) left(ctx context.Context, core *api.Core5G, d *appsv1.D
 }
 
 // applyFused makes the one pod of the layout Fused, with the addresses of its shards.
-func (r *CoreReconciler) applyFused(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) applyFused(ctx context.Context, s *scope) error {
 	set := specs.SMFSet{Core: s.core}
 	services, outside := set.Services(), set.OutsideServices()
 	for _, service := range slices.Concat(services, outside) {

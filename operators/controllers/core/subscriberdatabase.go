@@ -1,4 +1,4 @@
-package controllers
+package core
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // checkSubscriberDatabase asks the database of subscribers, where the core has one, beside the pass. The functions serve what they have cached
 // while it is away, and stay: nothing is halted by what it answers.
-func (r *CoreReconciler) checkSubscriberDatabase(ctx context.Context, s *coreScope) error {
+func (r *Reconciler) checkSubscriberDatabase(ctx context.Context, s *scope) error {
 	name := specs.SubscriberDatabaseSecretName(s.core)
 	if name == "" {
 		meta.RemoveStatusCondition(&s.core.Status.Conditions, api.ConditionSubscriberDatabaseReady)
