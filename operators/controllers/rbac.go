@@ -5,7 +5,7 @@ package controllers
 // the requests that the controllers make. Most kinds are read through a cache, which lists and watches;
 // objects are made by server-side apply, which is patch, and create where there is none.
 
-// patch of these is of what a new core begins with (tlsbeginning.go), and of which version fields are written by (cluster/versions.go).
+// patch of these is of what a new core begins with (core/tlsbeginning.go), and of which version fields are written by (cluster/versions.go).
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs;subscribers,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=slices,verbs=list;watch;update;patch
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=upfinstances,verbs=get;list;watch;update;patch
@@ -20,7 +20,7 @@ package controllers
 // +kubebuilder:rbac:groups=policy,namespace=core5g,resources=poddisruptionbudgets,verbs=get
 // +kubebuilder:rbac:groups=networking.k8s.io,namespace=core5g,resources=networkpolicies,verbs=get
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=pods,verbs=get;list;watch;create;patch;delete
-// That an N2 terminator which does not answer is not ready (silentterminators.go).
+// That an N2 terminator which does not answer is not ready (core/silentterminators.go).
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=pods/status,verbs=patch
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=core5g,resources=network-attachment-definitions,verbs=get;create;patch
