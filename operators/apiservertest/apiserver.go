@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -16,9 +17,15 @@ import (
 	"core5g.dev/core5g/hack/repository"
 )
 
+// named is how `make integration` chooses tests, by INTEGRATION of the Makefile. Those that start an API server run there alone: a short run leaves them out.
+var named = regexp.MustCompile(`Integration|Envtest`)
+
 // Start one with the project's kinds, until the test is over; with -short, and where it is not built, the test is skipped. change is what else it is to have.
 func Start(t *testing.T, change func(*envtest.Environment)) (*envtest.Environment, *rest.Config) {
 	t.Helper()
+	if !named.MatchString(t.Name()) {
+		t.Fatalf("%s runs nowhere: `make unit` is short, and `make integration` runs what has %s in its name", t.Name(), named)
+	}
 	if testing.Short() {
 		t.Skip("an API server is started: not with -short")
 	}

@@ -249,7 +249,7 @@ func (e *environment) wipe(t *testing.T, ns string) {
 
 // A core is backed up and put back into an empty cluster: everything serves again, with the addresses and endpoints that it had, and nothing has to be
 // told to anybody.
-func TestRestore(t *testing.T) {
+func TestIntegrationRestore(t *testing.T) {
 	source := startEnvironment(t)
 	source.installAttachmentKind(t)
 	const ns = "site"
