@@ -20,10 +20,11 @@ func (t *turn) fromAccess(e FromAccess) {
 			t.unknownAt(e)
 			return
 		}
+		h.Target.Follow(e.At)
 		t.fromTarget(e, m)
 		return
 	case *n2.ErrorIndication:
-		if h != nil && h.Target.AMF == e.At.AMF && h.Target.Association == e.At.Association && h.Target.Terminator == e.At.Terminator {
+		if h != nil && h.Target.AMF == e.At.AMF && h.Target.Root() == e.At.Root() {
 			t.targetErred(m)
 			return
 		}
@@ -35,11 +36,10 @@ func (t *turn) fromAccess(e FromAccess) {
 		return
 	}
 	if a := t.s.N2; a != nil && a.GNB == e.At.GNB && a.AMF == e.At.AMF && a.RAN == e.At.RAN {
-		switch {
-		case a.Lost: // it is back, and this shard has not heard it yet
+		if a.Lost { // it is back, and this shard has not heard it yet
 			t.back(e.At)
-		case a.Root() == e.At.Root() && !a.Is(&e.At): // by another association of the interface (TS 23.501 5.21.1.3): that is the UE's from now on
-			a.Move(e.At)
+		} else {
+			a.Follow(e.At)
 		}
 	}
 	if t.s.N2 == nil || t.s.N2.AMF != e.At.AMF || t.s.N2.Association != e.At.Association || t.s.N2.Terminator != e.At.Terminator {

@@ -18,7 +18,7 @@ import (
 //	       5   SMFs: the user planes are down                  idle
 //	4.2.2  21  Initial Context Setup                           setUpContext, contextSet, contextFailed
 //	8.7    the gNB has forgotten its UEs                       accessLost: as released, and nobody is asked
-//	8.7.1  the association is lost: the gNB is waited for      wait; accessBack, or retained. Where it has others for the same NG interface, there
+//	8.7.1  the association is lost: the gNB is waited for      wait; accessBack, or retained. Where it has others for the same NG interface: goesOn
 //
 // A UE that comes by another connection while it still has one has left that: it is released behind its back (leave), and SMFs whose user planes were
 // there are told, unless the UE has them set up where it is now (Silent). What a gNB is to let go of while it is away it hears when it is back.
@@ -298,6 +298,7 @@ func (t *turn) accessLost(e AccessLost) {
 	}
 	switch {
 	case !same(t.s.N2):
+	case e.Kept && t.goesOn():
 	case e.Kept && t.mayWait():
 		t.wait(e.Why)
 	default:
@@ -307,6 +308,19 @@ func (t *turn) accessLost(e AccessLost) {
 		}
 		t.idle(e.Why)
 	}
+}
+
+// goesOn by another association of the NG interface, whatever is under way (TS 23.501 5.21.1.2): the gNB has the UE there, too. What was on its way by the one that has
+// ended nobody has heard, perhaps: it is said again in a while, as by a new holder.
+func (t *turn) goesOn() bool {
+	a := t.s.N2
+	g := t.in.Beside(*a)
+	if a.Lost || g == nil { // what was under way with one that has waited is over
+		return false
+	}
+	a.Move(g.At())
+	t.resumedAccess()
+	return true
 }
 
 // mayWait: a UE that is registered, and is not leaving, may be where its gNB has kept it.

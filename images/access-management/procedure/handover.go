@@ -359,9 +359,13 @@ func (t *turn) handoverLate() {
 	}
 }
 
-// targetGone: its association is no more. It may have kept the UE.
+// targetGone: its association is no more. It may have kept the UE, and has where it is there by another association of the NG interface.
 func (t *turn) targetGone(kept bool) {
 	h := t.s.Handover
+	if g := t.in.Beside(h.Target); kept && g != nil {
+		h.Target.Move(g.At())
+		return
+	}
 	if h.Target.Lost = kept; !kept {
 		h.Target.RAN = 0
 	}

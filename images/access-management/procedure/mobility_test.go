@@ -156,7 +156,28 @@ func TestHandover(t *testing.T) {
 		long = append(long, unheard, mute)
 	}
 	long = append(long, unheard)
+	away := func(g record.GNB) act {
+		return happens("terminator: the association is gone", AccessLost{At: record.Attachment{Terminator: g.Terminator, Association: g.Association}, Why: "the association is gone", Kept: true})
+	}
+	// byMore is what the target says by an association more for its NG interface.
+	byMore := func(a act) act {
+		return act{name: a.name + ", by another association", event: func(tr *teller) Event {
+			e := a.event(tr).(FromAccess)
+			e.At.Interface = gnb2.Root()
+			e.At.Terminator, e.At.Association = "n2-1", 7
+			return e
+		}}
+	}
 	tell(t, "handover", []story{
+		{name: "the source's association is lost, and it has another for the same NG interface: it goes on by that", from: withMore(gnb1, twoSessions), acts: []act{
+			required, away(gnb1), preparing(1), preparing(2), took, ready(1), ready(2), moved, arrived, updated, heard,
+		}},
+		{name: "the target's is lost, and so it does", from: withMore(gnb2, twoSessions), acts: []act{
+			required, preparing(1), preparing(2), away(gnb2), byMore(took), ready(1), ready(2), moved, byMore(arrived), updated, heard,
+		}},
+		{name: "the target answers by another association of its NG interface: it is told by that", from: withMore(gnb2, twoSessions), acts: []act{
+			required, preparing(1), preparing(2), byMore(took), ready(1), ready(2), moved, byMore(arrived), updated, heard,
+		}},
 		{name: "to another gNB", from: twoSessions, acts: on(moved, arrived, updated, smf("SMF: updated", 2, SessionAnswer{Outcome: Done}),
 			act{name: "gNB 1: UE Context Release Complete", event: func(tr *teller) Event {
 				return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}

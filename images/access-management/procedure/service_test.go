@@ -137,6 +137,18 @@ var appears = act{name: "a gNB appears", event: func(tr *teller) Event { return 
 
 var contextLate = act{name: "a second later", later: resumeTime, event: func(*teller) Event { return Due{Name: dueContext} }}
 
+// withMore has an association more for a gNB's NG interface.
+func withMore(of record.GNB, from func(*teller)) func(*teller) {
+	return func(tr *teller) {
+		if from != nil {
+			from(tr)
+		}
+		g := *tr.gnbs[of.Key()]
+		g.Terminator, g.Association, g.Interface = "n2-1", 7, g.Root()
+		tr.beside = &g
+	}
+}
+
 // TS 23.502 4.2.6, and what takes a connection away.
 func TestRelease(t *testing.T) {
 	awayFor := func(kept bool) Event {
@@ -149,15 +161,7 @@ func TestRelease(t *testing.T) {
 		Was: record.Attachment{Terminator: "n2-0", Association: 1},
 	})
 	yonder := first("UE: Service Request, by another gNB", gnb2, 3, 7, serviceRequest(n1.ServiceSignalling, n1.Of(1), 0))
-	// more is an association more for the gNB's NG interface.
-	more := func(from func(*teller)) func(*teller) {
-		return func(tr *teller) {
-			from(tr)
-			g := *tr.gnbs[gnb1.Key()]
-			g.Terminator, g.Association, g.Interface = "n2-1", 7, g.Root()
-			tr.beside = &g
-		}
-	}
+	more := func(from func(*teller)) func(*teller) { return withMore(gnb1, from) }
 	byMore := func(name string, m func(*teller) n2.Message) act {
 		return act{name: name, event: func(tr *teller) Event {
 			at := *tr.st.Record.N2
@@ -302,11 +306,26 @@ func TestRelease(t *testing.T) {
 			away, says("UE: UL NAS Transport, Release Request", protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})),
 		}},
 		{name: "while the UE is released: it is told again, by that", from: more(withSession), acts: []act{gnbReleases, away, released}},
-		{name: "while the UE is served: it begins anew where it is released", from: more(idleUE), acts: []act{serves, toSetUp, away, released}},
+		{name: "while the UE is served: that goes on by it", from: more(idleUE), acts: []act{serves, away, toSetUp, contextUp, updated}},
+		{name: "and the gNB has not heard what was asked by the one that has ended: it is asked again", from: more(idleUE), acts: []act{
+			serves, toSetUp, away, contextLate, toSetUp, contextUp, updated,
+		}},
+		{name: "while the UE registers for the first time: that goes on by it, and a challenge that was not heard is said again", from: more(nil), acts: []act{
+			asksIn, vector, away, {name: "a second later", later: resumeTime, event: func(*teller) Event { return Due{Name: dueCommand} }}, responds, confirms, nobodyElse, completes, recordedToo, policed, contextSet, accepted,
+		}},
+		{name: "while the UE is deregistered: that goes on by it", from: more(withSession), acts: []act{
+			says("UE: Deregistration Request", leaves(false)), away, sessionGo, unpoliced, released,
+		}},
+		{name: "while it waits for the gNB: what was under way is over, and it begins anew where it is released", from: idleUE, acts: []act{
+			serves, toSetUp, away, {name: "terminator: the association is gone, and there is another", event: func(tr *teller) Event {
+				more(nil)(tr)
+				return awayFor(true)
+			}}, released,
+		}},
 		{name: "while the UE is elsewhere: its gNB lets go of what was before, by that", from: more(withSession), acts: []act{yonder, away, letGo}},
 		{name: "while another association of the interface was not known: it is told when that is", from: withSession, acts: []act{
 			yonder, away, {name: "terminator: the association is gone, and there is another", event: func(tr *teller) Event {
-				more(func(*teller) {})(tr)
+				more(nil)(tr)
 				return awayFor(true)
 			}}, letGo,
 		}},

@@ -192,7 +192,12 @@ func (tr *teller) input(k Keys) Input {
 	return Input{
 		Now: tr.now, Settings: tr.settings, Shard: shard, Keys: k,
 		GNB: func(a record.Attachment) *record.GNB { return tr.gnbs[a.GNB] }, Find: func(name string) *record.GNB { return tr.gnbs[name] },
-		Beside:     func(record.Attachment) *record.GNB { return tr.beside },
+		Beside: func(a record.Attachment) *record.GNB {
+			if g := tr.beside; g != nil && g.Serves(&a) && (g.Terminator != a.Terminator || g.Association != a.Association) {
+				return g
+			}
+			return nil
+		},
 		Attachment: func() uint64 { tr.ids++; return record.AttachmentID(shard, tr.ids) },
 		Temporary:  func() uint32 { tr.tmsis++; return record.TMSI(shard, tr.tmsis) },
 	}

@@ -254,6 +254,54 @@ func TestAnAssociationMore(t *testing.T) {
 	})
 }
 
+// TS 23.501 5.21.1.2: the association ends anywhere in a registration, and the gNB has another one: the registration goes on by that, and the UE does not begin anew.
+func TestARegistrationGoesOnByAnotherAssociation(t *testing.T) {
+	const more = gnbAt + 1
+	for at := 1; ; at++ {
+		steps, ended := 0, false
+		t.Run(fmt.Sprintf("before step %d", at), func(t *testing.T) {
+			n := newNetwork(t)
+			n.hold(1)
+			n.term.Opened(more, 5, "gnb", "amf")
+			plmn, _ := n2.MakePLMN("208", "93")
+			n.phone.at = more
+			n.phone.says(&n2.RANConfigurationUpdate{Node: &n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}})
+			n.settle()
+			n.phone.at = gnbAt
+			n.step = func(*holder) {
+				if steps++; steps == at {
+					ended = true
+					n.soon = append(n.soon, func() {
+						n.gone[gnbAt], n.phone.at = true, more
+						delete(n.nodes, gnbAt)
+						n.term.Ended(gnbAt, "shut down")
+					})
+				}
+			}
+			n.phone.register()
+			n.settle()
+			n.step = func(*holder) {}
+			n.pass(5 * time.Second)
+			rec := n.kept()
+			switch {
+			case !n.phone.registered || rec == nil || rec.N2 == nil || !rec.N2.Set:
+				t.Errorf("the UE is not registered, or has no context: %+v\n%v", rec, n.phone.log)
+			case ended && rec.N2.Association != more:
+				t.Errorf("it is at %+v", rec.N2)
+			}
+			if all, _ := n.term.Waiting(); all != 0 {
+				t.Errorf("%d messages were not done with", all)
+			}
+		})
+		if !ended || t.Failed() {
+			if at < 10 {
+				t.Errorf("it ended %d times only", at-1)
+			}
+			return
+		}
+	}
+}
+
 // A gNB whose association was lost is there again, by another one: its UEs are where they were, or idle.
 func TestAGNBComesBack(t *testing.T) {
 	const again = gnbAt + 1
