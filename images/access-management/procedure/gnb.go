@@ -221,7 +221,8 @@ func Join(s *Settings, of *record.GNB, m *n2.RANConfigurationUpdate) GNBOutput {
 		}
 	}
 	is := *of
-	is.Interface, is.Doubtful, is.Reduction = of.Root(), false, 0
+	is.Interface, is.Doubtful = of.Root(), false
+	is.Reduction, is.Told = record.UnsureReduction, 0 // it hears that by another one, as long as there is that
 	out := reconfigure(s, &is, m)
 	if !out.Configured {
 		out.GNB = nil

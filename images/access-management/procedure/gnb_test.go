@@ -324,7 +324,7 @@ func TestJoin(t *testing.T) {
 		if got.Lost || got.SetUp || got.Configured != taken || (got.GNB != nil) != taken {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if g := got.GNB; g != nil && (g.Interface != first.Root() || g.Key() != first.Key() || g.Doubtful || g.Reduction != 0 || c.tac != 0 && g.Areas[0].TAC != uint32(c.tac)) {
+		if g := got.GNB; g != nil && (g.Interface != first.Root() || g.Key() != first.Key() || g.Doubtful || g.Reduction != record.UnsureReduction || g.Told != 0 || c.tac != 0 && g.Areas[0].TAC != uint32(c.tac)) {
 			t.Errorf("%s: it is %+v", name, g)
 		}
 	}

@@ -11,9 +11,8 @@ import (
 
 // gNBs hear what changes of the AMF (TS 38.413 8.7.3). What one has heard is in its record, which its terminator keeps, and is looked at again and again: an
 // update that was lost, because the shard has moved just then, or the connection to the terminator, is repeated by whoever has the shard then. The shard that
-// does all that concerns the gNB tells it, since that one hears the answer, and only it writes the record. Of an interface with several associations the first one
-// is told. With the same look they hear how much of what comes
-// is too much for that shard, which has an even share of all strangers.
+// does all that concerns the gNB tells it, since that one hears the answer, and only it writes the record. Of an interface with several associations one is told
+// (ngInterface). With the same look they hear how much of what comes is too much for that shard, which has an even share of all strangers.
 
 // announceEvery is how often gNBs are looked at.
 const announceEvery = 2 * time.Second
@@ -42,10 +41,9 @@ func (r *Runner) announceOn() {
 func (r *Runner) announce() {
 	announced, said := r.announced, r.said
 	r.announced, r.said = map[association]announcement{}, map[association]*record.GNB{}
-	told := map[uint64]bool{}
-	for _, g := range r.w.GNBs() {
-		interfaced := told[g.Root()]
-		told[g.Root()] = true
+	list := r.w.GNBs()
+	told := interfaces(list)
+	for _, g := range list {
 		if cmp.Or(g.Lead, 1) != r.shard {
 			continue
 		}
@@ -57,11 +55,63 @@ func (r *Runner) announce() {
 		if x := said[a]; x != nil {
 			r.said[a], g = x, x
 		}
-		if r.settingUp[a] == 0 && !interfaced { // else it hears of the AMF by the answer, whatever it was told before, and of what has changed since with the next look
+		switch x := told[g.Root()]; {
+		case r.settingUp[a] > 0: // it hears of the AMF by the answer, whatever it was told before, and of what has changed since with the next look
+		case x.by == a && x.others: // by which it was told something while this one was not in sight
+			r.forgetTold(at, g)
+		case x.by == a:
 			r.announceTo(at, g)
 			r.overloadTo(at)
+		case x.vague:
+			r.forgetTold(at, g)
 		}
 	}
+}
+
+// ngInterface is one of a gNB, with the association by which the gNB is told what concerns it: that on which the interface was set up, or else one that was told
+// before. So the record of that one says what the gNB was told last. Nobody knows it (vague) of one that has joined, until it is its turn. Where others have it, too,
+// since they had their turn when this one was not in sight, it forgets it, then they do, and the gNB is told once more.
+type ngInterface struct {
+	by            association
+	vague, others bool
+}
+
+func vague(g *record.GNB) bool { return g.Told == 0 && g.Reduction == record.UnsureReduction }
+
+func interfaces(list []*record.GNB) map[uint64]ngInterface {
+	best := map[uint64]*record.GNB{}
+	rank := func(g *record.GNB) int {
+		switch {
+		case g.Interface == 0:
+			return 2
+		case !vague(g):
+			return 1
+		}
+		return 0
+	}
+	for _, g := range list {
+		if b := best[g.Root()]; b == nil || rank(g) > rank(b) {
+			best[g.Root()] = g
+		}
+	}
+	out := map[uint64]ngInterface{}
+	for _, g := range list {
+		b, x := best[g.Root()], out[g.Root()]
+		x.by, x.vague, x.others = association{b.Terminator, b.Association}, vague(b), x.others || g != b && !vague(g)
+		out[g.Root()] = x
+	}
+	return out
+}
+
+// forgetTold what a gNB was told by an association.
+func (r *Runner) forgetTold(at record.Attachment, g *record.GNB) {
+	if vague(g) {
+		return
+	}
+	is := *g // others read it
+	is.Told, is.Reduction = 0, record.UnsureReduction
+	delete(r.announced, associationOf(&at))
+	r.rememberGNB(at, &is)
 }
 
 // overloadTo tells a gNB what share of its UEs to refuse (TS 38.413 8.7.7, 8.7.8), where its terminator says that it was asked for another one. The gNB says nothing

@@ -8,6 +8,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
 	"core5g.dev/core5g/images/ngapcause"
 
@@ -156,6 +157,49 @@ func TestOverloadIsTold(t *testing.T) {
 			t.Fatal("the store has it not")
 		}
 		wants(t, n, 50)
+	})
+	// joins by an association more for the gNB's NG interface.
+	const more = gnbAt + 1
+	joins := func(n *network) {
+		n.term.Opened(more, 5, "gnb", "amf")
+		plmn, _ := n2.MakePLMN("208", "93")
+		n.phone.at = more
+		n.phone.says(&n2.RANConfigurationUpdate{Node: &n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}})
+		n.settle()
+	}
+	t.Run("a gNB with two associations is told by the one on which it was set up, and when that has ended by the other", func(t *testing.T) {
+		n, _ := begin(t, 1, 8)
+		joins(n)
+		looks(n, 1)
+		wants(t, n, 50)
+		n.gone[gnbAt] = true
+		delete(n.nodes, gnbAt)
+		n.term.Ended(gnbAt, "shut down")
+		looks(n, 15)
+		if list := n.phone.reductions; len(list) == 0 || list[len(list)-1] != 0 || n.nodes[more].Reduction != 0 {
+			t.Errorf("it was asked for %v, its record says %d %%", list, n.nodes[more].Reduction)
+		}
+	})
+	t.Run("a gNB that was told by the other while the first was not in sight is told once more by that", func(t *testing.T) {
+		n, h := begin(t, 1, 0)
+		joins(n)
+		looks(n, 1)
+		first := n.nodes[gnbAt]
+		delete(n.nodes, gnbAt)
+		h.runner.overload = procedure.Overload{Reduction: 50}
+		looks(n, 1)
+		if list := n.phone.reductions; len(list) == 0 || list[len(list)-1] != 50 || n.nodes[more].Reduction != 50 {
+			t.Fatalf("it was asked for %v, its record says %d %%", list, n.nodes[more].Reduction)
+		}
+		n.nodes[gnbAt] = first
+		h.runner.overload = procedure.Overload{}
+		looks(n, 3)
+		if list := n.phone.reductions; list[len(list)-1] != 0 || n.nodes[gnbAt].Reduction != 0 || n.nodes[more].Reduction != record.UnsureReduction {
+			t.Errorf("it was asked for %v, its records say %d and %d %%", list, n.nodes[gnbAt].Reduction, n.nodes[more].Reduction)
+		}
+		n.phone.reductions = nil
+		looks(n, 3)
+		wants(t, n)
 	})
 	t.Run("a shard tells those gNBs alone that it leads", func(t *testing.T) {
 		n, _ := begin(t, 2, 8)
