@@ -117,6 +117,8 @@ type Deliver struct {
 	Message []byte `cbor:"5,keyasint"`
 	// Of is, of one that is shared, the number under which its first shard has it: numbers rise in the order in which messages came.
 	Of uint64 `cbor:"6,keyasint,omitempty"`
+	// At is when it came, by the terminator's clock, Unix time in ms; 0 of a terminator that does not say.
+	At int64 `cbor:"7,keyasint,omitempty"`
 }
 
 // Came is the message's place among those that came.

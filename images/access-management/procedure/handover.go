@@ -139,7 +139,7 @@ func (t *turn) targetTook(e FromAccess, m *n2.HandoverRequestAcknowledge) {
 		t.out.Refused = "nobody has asked"
 		return
 	}
-	h.Target.RAN, h.Target.Since, h.Step = e.At.RAN, e.At.Since, handAnswer
+	h.Target.RAN, h.Target.Since, h.Target.Came, h.Step = e.At.RAN, e.At.Since, e.At.Came, handAnswer
 	t.live.container, t.live.gathered = m.Container, nil
 	taken := uint16(0)
 	for _, x := range m.Sessions {

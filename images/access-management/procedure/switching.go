@@ -46,7 +46,7 @@ func (t *turn) switchPath(e FromAccess, m *n2.PathSwitchRequest) {
 	}
 	p := t.begin(Switching)
 	t.s.N2 = &record.Attachment{
-		Terminator: at.Terminator, Association: at.Association, GNB: at.GNB, RAN: at.RAN, AMF: t.s.N2.AMF, Set: true, Secured: t.s.N2.Secured, Since: at.Since, Interface: at.Interface,
+		Terminator: at.Terminator, Association: at.Association, GNB: at.GNB, RAN: at.RAN, AMF: t.s.N2.AMF, Set: true, Secured: t.s.N2.Secured, Since: at.Since, Came: at.Came, Interface: at.Interface,
 	}
 	t.seen(m.Location)
 	t.chain()

@@ -27,6 +27,8 @@ type Attachment struct {
 	Lost bool `cbor:"10,keyasint,omitempty"`
 	// Since is the number of the message by which the UE came, as the terminator counts them: what a gNB said before that is not of this connection.
 	Since uint64 `cbor:"9,keyasint,omitempty"`
+	// Came is when that message did, by its terminator's clock, Unix time in ms; 0: nobody knows. Numbers of different terminators do not say which was first.
+	Came int64 `cbor:"14,keyasint,omitempty"`
 	// Until is how long the access network of a connection that the UE has left may take to let go of it, or to come back; Unix time in ms.
 	Until int64 `cbor:"11,keyasint,omitempty"`
 	// Interface is that of the association's GNB.
@@ -46,6 +48,14 @@ func (a *Attachment) Follow(at Attachment) {
 	if a.Root() == at.Root() && (a.Terminator != at.Terminator || a.Association != at.Association) {
 		a.Move(at)
 	}
+}
+
+// Behind says whether the UE came by the connection behind a message of its gNB, by whichever association of the interface that was.
+func (a *Attachment) Behind(m *Attachment) bool {
+	if a.Terminator == m.Terminator && a.Since != 0 {
+		return a.Since > m.Since
+	}
+	return m.Came != 0 && a.Came > m.Came
 }
 
 // Is says whether two are the same connection.

@@ -54,10 +54,10 @@ func full() *UE {
 	for n := range uint64(MostLeft) {
 		u.Left = append(u.Left, Attachment{
 			Terminator: "core5g-n2-1", Association: 8 + n, GNB: GNBName("20893", 2, 24), RAN: 6, AMF: AttachmentID(3, 8+n), Set: true, Setting: true, Releasing: true,
-			Secured: true, Since: 900, Lost: true, Until: 1_800_000_000_005, Interface: 1<<63 | 7, Again: true,
+			Secured: true, Since: 900, Lost: true, Until: 1_800_000_000_005, Interface: 1<<63 | 7, Came: 1_800_000_000_004, Again: true,
 		})
 	}
-	u.N2.Until, u.N2.Interface = 1_800_000_000_006, 1<<63|5
+	u.N2.Until, u.N2.Interface, u.N2.Came = 1_800_000_000_006, 1<<63|5, 1_800_000_000_003
 	u.N2.Setting, u.N2.Again, u.N2.Releasing, u.N2.Secured, u.N2.Lost, u.N2.Since = true, true, true, true, true, 1000
 	u.Place.CellPLMN = "20894"
 	u.Rejected = []Rejected{{Slice{SST: 2}, 1}}
@@ -376,6 +376,30 @@ func gnb() *GNB {
 			{TAC: 2, Broadcast: []Broadcast{{PLMN: "20893", Slices: []Slice{{SST: 1}}}}},
 			{TAC: 1, Broadcast: []Broadcast{{PLMN: "20893", Slices: []Slice{{SST: 1}, {SST: 1, SD: sd}}}, {PLMN: "00101", Slices: []Slice{{SST: 2}}}}},
 		},
+	}
+}
+
+func TestBehind(t *testing.T) {
+	said := Attachment{Terminator: "n2-0", Association: 4, Since: 7, Came: 1000}
+	for name, c := range map[string]struct {
+		came Attachment
+		want bool
+	}{
+		"before it, by the same":                        {Attachment{Terminator: "n2-0", Association: 4, Since: 6, Came: 2000}, false},
+		"behind it, by the same":                        {Attachment{Terminator: "n2-0", Association: 4, Since: 8, Came: 900}, true},
+		"behind it, by the same terminator":             {Attachment{Terminator: "n2-0", Association: 5, Since: 8}, true},
+		"before it, by another terminator":              {Attachment{Terminator: "n2-1", Association: 4, Since: 9, Came: 900}, false},
+		"behind it, by another terminator":              {Attachment{Terminator: "n2-1", Association: 4, Since: 2, Came: 1100}, true},
+		"by one that does not say when":                 {Attachment{Terminator: "n2-1", Association: 4, Since: 9}, false},
+		"before it, by another one, and has moved here": {Attachment{Terminator: "n2-0", Association: 4, Came: 900}, false},
+		"behind it, by another one, and has moved here": {Attachment{Terminator: "n2-0", Association: 4, Came: 1100}, true},
+	} {
+		if got := c.came.Behind(&said); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if (&Attachment{Terminator: "n2-1", Came: 1100}).Behind(&Attachment{Terminator: "n2-0"}) {
+		t.Error("it is behind what came nobody knows when")
 	}
 }
 

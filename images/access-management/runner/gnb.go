@@ -12,7 +12,7 @@ import (
 )
 
 // fromGNB: what concerns a gNB rather than a UE. UEs that are lost by it are, before it is answered; those of other shards are lost there, from the same
-// message (link.Share). UEs whose connections came behind it (record.Attachment.Since) are not of those, however late it is. Of an NG Setup the shard is done when
+// message (link.Share). UEs whose connections came behind it (record.Attachment.Behind) are not of those, however late it is. Of an NG Setup the shard is done when
 // SMFs have answered for those UEs, too: its terminator has the answer wait for that. Where it is not known whether other associations of the gNB are gone, it
 // waits for that first, since a gNB finds out sooner than anybody.
 func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, done func()) {
@@ -93,7 +93,7 @@ func (r *Runner) handleGNB(at record.Attachment, d *link.Deliver, m n2.Message, 
 		return
 	}
 	r.loseEach(settling, append(r.beside(at, g), a), func(a *record.Attachment) procedure.Event {
-		if (out.Lost || named(out.Reset, a)) && (a.Since <= at.Since || a.Terminator != at.Terminator) { // terminators count each for themselves
+		if (out.Lost || named(out.Reset, a)) && !a.Behind(&at) {
 			return lost(a, "the gNB has forgotten its UEs", false)
 		}
 		return nil

@@ -54,7 +54,7 @@ func (r *Runner) delivered(terminator string, d *link.Deliver) {
 	if !d.Shared {
 		r.w.Carried(m, false)
 	}
-	at := record.Attachment{Terminator: terminator, Association: d.Association, Since: d.Came()}
+	at := record.Attachment{Terminator: terminator, Association: d.Association, Since: d.Came(), Came: d.At}
 	if g := r.w.GNB(terminator, d.Association); g != nil {
 		at.GNB, at.Interface = g.Key(), g.Interface
 	}

@@ -171,16 +171,19 @@ func (t *Terminator) Received(id uint64, octets []byte) {
 		return
 	}
 	h, _ := n2.Peek(octets)
-	number := t.put(t.shardOf(a, h), id, octets, 0)
+	number := t.put(t.shardOf(a, h), id, octets, nil)
 	if h.Kind == ngSetupRequest {
 		t.setsUp(a, number)
 	}
 }
 
-// put a message in the list of a shard, and return its number.
-func (t *Terminator) put(n uint16, id uint64, octets []byte, of uint64) uint64 {
+// put a message in the list of a shard, and return its number. of is the one that is shared by it; nil: it has come now.
+func (t *Terminator) put(n uint16, id uint64, octets []byte, of *message) uint64 {
 	t.number++
-	m := &message{number: t.number, association: id, shard: n, octets: octets, came: t.w.Now(), shared: of != 0, of: of}
+	m := &message{number: t.number, association: id, shard: n, octets: octets, came: t.w.Now()}
+	if of != nil {
+		m.shared, m.of, m.came = true, of.number, of.came
+	}
 	t.messages[m.number] = m
 	t.shards[n].list = append(t.shards[n].list, m)
 	if a := t.associations[id]; a != nil {
@@ -266,7 +269,7 @@ func (t *Terminator) deliver(m *message) {
 		t.count(Redelivered)
 	}
 	t.w.Tell(holder, &link.Deliver{
-		Number: m.number, Association: m.association, Shard: m.shard, Again: m.again, Shared: m.shared, Message: m.octets, Of: m.of,
+		Number: m.number, Association: m.association, Shard: m.shard, Again: m.again, Shared: m.shared, Message: m.octets, Of: m.of, At: m.came.UnixMilli(),
 	})
 	m.again = true
 }

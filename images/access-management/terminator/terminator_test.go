@@ -23,6 +23,7 @@ type stage struct {
 	lines  []string
 	counts map[Happening]int
 	broken map[uint64]bool
+	came   time.Time // what was delivered last
 }
 
 const (
@@ -57,6 +58,7 @@ func (s *stage) Now() time.Time                 { return s.now }
 func (s *stage) Tell(worker uint64, f link.Frame) {
 	switch f := f.(type) {
 	case *link.Deliver:
+		s.came = time.UnixMilli(f.At)
 		what := ""
 		if f.Again {
 			what += " again"
@@ -274,6 +276,9 @@ func TestASharedMessageReachesAllShards(t *testing.T) {
 	s.quiet()
 	s.term.Took(3, &link.Holds{Shard: 3, Epoch: 1})
 	s.happened("worker 3 <- 3 for shard 3 of gNB 10 shared")
+	if !s.came.Equal(s.now.Add(-time.Hour)) {
+		t.Errorf("it came at %v, an hour before %v", s.came, s.now)
+	}
 }
 
 func TestStreams(t *testing.T) {

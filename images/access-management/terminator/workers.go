@@ -231,7 +231,7 @@ func (t *Terminator) share(id, number uint64) {
 	}
 	for n := 1; n < len(t.shards); n++ {
 		if uint16(n) != m.shard {
-			t.put(uint16(n), m.association, m.octets, m.number)
+			t.put(uint16(n), m.association, m.octets, m)
 		}
 	}
 }
