@@ -81,13 +81,22 @@ func (w *world) kept(was, is *record.UE) {
 		return
 	}
 	for _, g := range w.gnbs {
-		a := g.association
 		for _, c := range g.conns {
-			if a != nil && !a.over && a.end.alive && c.known && !c.coming && uint64(c.amf) == was.N2.AMF && c.ran == was.N2.RAN && a.id == was.N2.Association && a.end.name() == was.N2.Terminator {
+			if c.known && !c.coming && uint64(c.amf) == was.N2.AMF && c.ran == was.N2.RAN && g.reached(was.N2) {
 				w.Fail("%s is not there any more, and %s has its connection %d", was.SUPI, g.name(), c.ran)
 			}
 		}
 	}
+}
+
+// reached says whether a connection is on an association of the gNB that is there.
+func (g *gnb) reached(at *record.Attachment) bool {
+	for _, a := range []*association{g.association, g.more} {
+		if a != nil && !a.over && a.end.alive && a.id == at.Association && a.end.name() == at.Terminator {
+			return true
+		}
+	}
+	return false
 }
 
 // names of a UE, as indexes have them.

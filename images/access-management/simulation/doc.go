@@ -11,7 +11,10 @@
 // refused for want of a subscription, nor where nobody need be authenticated for want of a SIM; who has emergency services alone gets their data network
 // and nothing else, until it goes or is not heard of any more. A UE is given to who shows its request, is not served here any more when it has been let go of, and in
 // the end exactly one AMF has it, with its sessions. In a quarter shards have room for one or two strangers: gNBs are asked to refuse some of who comes, which some
-// do, and hear in the end that it is over.
+// do, and hear in the end that it is over; in a third of these workers are often cut off just behind what they ask.
+//
+// In a third of the worlds some gNBs have two associations for their NG interface, one of which ends now and then: UEs go on by the other, with what is under way. In
+// a third UEs that the network has leave register at once, and in a third some hear nothing more just when they are told something.
 //
 //	workers.go   pods, the shards that they hold, their view of the world      world.go     puts all of it together, on package worlds
 //	ends.go      terminators, connections of workers, associations of gNBs     gnb.go       gNBs
@@ -21,4 +24,5 @@
 //	counts.go    which COUNTs were used                                         check.go     what must hold
 //	emergency.go UEs that call                                                  others.go    an AMF of another set
 //	wanted.go    who wants to reach UEs                                         overload.go  gNBs that are asked to refuse UEs
+//	associations.go                                                             gNBs with two associations
 package simulation

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
@@ -77,7 +78,11 @@ func (e *end) Transmit(id uint64, stream uint16, b []byte) error {
 
 func (e *end) Shut(id uint64) {
 	if a := e.associations[id]; a != nil {
-		a.gnb.cut()
+		a.gnb.w.Note("%s shuts association %d", e.name(), id)
+		if a.givenUp {
+			e.w.Ended["given up"]++
+		}
+		a.gnb.cutOne(a)
 	}
 }
 
@@ -109,8 +114,10 @@ type association struct {
 	end        *end
 	life       int
 	over       bool
-	upAt, upTo time.Time // when the last message arrives there
-	reduction  uint8     // that the gNB was asked for last
+	peer       netip.Addr // the gNB's end
+	givenUp    bool       // the gNB has said that it does without it
+	upAt, upTo time.Time  // when the last message arrives there
+	reduction  uint8      // that the gNB was asked for last
 }
 
 // streams of an association.
@@ -118,9 +125,11 @@ const streams = 4
 
 func (e *end) open(g *gnb) *association {
 	e.opened++
+	g.opened++
 	a := &association{w: e.w, id: e.opened, gnb: g, end: e, life: e.life}
+	a.peer = a.address()
 	e.associations[a.id] = a
-	e.t.Opened(a.id, streams, g.name(), e.name())
+	e.t.Opened(a.id, streams, port(a.peer), port(e.address()))
 	return a
 }
 
@@ -144,8 +153,8 @@ func (a *association) up(b []byte) {
 
 func (a *association) down(stream uint16, b []byte) {
 	a.w.After(a.w.later(&a.upTo), func() {
-		if !a.over && a.gnb.association == a {
-			a.gnb.take(stream, b)
+		if !a.over && a.gnb.has(a) {
+			a.gnb.take(a, stream, b)
 		}
 	})
 }
@@ -260,6 +269,7 @@ func (x *wire) toEnd(f link.Frame) {
 	x.w.After(x.w.later(&x.upAt), func() {
 		if !x.dead && x.e.alive && x.e.life == x.endLife {
 			x.e.t.Took(x.id, f)
+			x.breaks(f)
 		}
 	})
 }

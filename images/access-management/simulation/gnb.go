@@ -33,6 +33,10 @@ type gnb struct {
 	ran         uint32
 	made        int // tunnels
 	conns       map[uint32]*conn
+	// more is a second association for the NG interface; nil: there is none. joined: the AMF has taken it. hearing is the one on which it hears something now.
+	more, hearing *association
+	joined        bool
+	opened        int // associations
 	// reduction, in percent, is what it was asked to refuse; obeys: it does.
 	reduction uint8
 	obeys     bool
@@ -42,6 +46,7 @@ type gnb struct {
 type conn struct {
 	g     *gnb
 	ue    *ue
+	way   *association // by which the UE is spoken of
 	ran   uint32
 	amf   n2.AMFUEID
 	known bool // the AMF's name of it
@@ -62,6 +67,9 @@ func newGNB(w *world, id uint32) *gnb {
 	g := &gnb{w: w, id: id, tac: 1 + id/3, mode: mode(w.Rand.IntN(3)), conns: map[uint32]*conn{}, obeys: w.crowd.chance(2)}
 	w.After(0, g.connect)
 	w.After(time.Second, g.watch)
+	if w.several && w.links.chance(2) {
+		w.After(time.Second, g.branch)
+	}
 	return g
 }
 
@@ -97,6 +105,9 @@ func (g *gnb) connect() {
 		return
 	}
 	g.association = there[g.w.Rand.IntN(len(there))].open(g)
+	for _, c := range g.conns {
+		c.way = g.association
+	}
 	g.w.Note("%s has association %d with %s", g.name(), g.association.id, g.association.end.name())
 	g.setUp(len(g.conns) > 0 && g.mode == retains)
 }
@@ -116,17 +127,18 @@ func (g *gnb) setUp(retention bool) {
 	})
 }
 
-// cut the association, as both ends find out.
+// cut all associations, as both ends find out.
 func (g *gnb) cut() {
-	if a := g.association; a != nil {
-		g.w.Note("%s loses association %d", g.name(), a.id)
-		a.shut("lost")
-		g.lost(a)
+	if g.more != nil {
+		g.cutOne(g.more)
+	}
+	if g.association != nil {
+		g.cutOne(g.association)
 	}
 }
 
 func (g *gnb) lost(a *association) {
-	if g.association != a {
+	if !g.has(a) || g.without(a) {
 		return
 	}
 	g.association, g.ready, g.reduction = nil, false, 0
@@ -167,23 +179,26 @@ func (g *gnb) reset() {
 	}
 	if g.w.Chance(2) {
 		g.w.Note("%s resets", g.name())
-		g.put(&n2.NGReset{Cause: ngapcause.MiscUnspecified})
+		g.putBy(g.either(), &n2.NGReset{Cause: ngapcause.MiscUnspecified})
 		g.dropAll()
 		return
 	}
 	for _, c := range g.ordered() {
 		if c.known && !c.coming {
 			g.w.Note("%s resets %d", g.name(), c.ran)
-			g.put(&n2.NGReset{Cause: ngapcause.MiscUnspecified, Connections: []n2.UEConnection{{AMF: c.amf, RAN: n2.RANUEID(c.ran), HasAMF: true, HasRAN: true}}})
+			g.putBy(g.either(), &n2.NGReset{Cause: ngapcause.MiscUnspecified, Connections: []n2.UEConnection{{AMF: c.amf, RAN: n2.RANUEID(c.ran), HasAMF: true, HasRAN: true}}})
 			g.drop(c)
 			return
 		}
 	}
 }
 
-// put a message on the association.
-func (g *gnb) put(m n2.Message) {
-	if g.association == nil {
+// put a message where it belongs.
+func (g *gnb) put(m n2.Message) { g.putBy(g.wayOf(m), m) }
+
+// putBy an association.
+func (g *gnb) putBy(a *association, m n2.Message) {
+	if a == nil || g.association == nil {
 		return
 	}
 	b, err := n2.Write(m)
@@ -192,7 +207,7 @@ func (g *gnb) put(m n2.Message) {
 		return
 	}
 	g.w.Note("%s: %s", g.name(), strings.TrimPrefix(fmt.Sprintf("%T", m), "*n2."))
-	g.association.up(b)
+	a.up(b)
 }
 
 // watch connections that are quiet.
@@ -202,7 +217,7 @@ func (g *gnb) watch() {
 		return
 	}
 	if g.w.faults && g.w.Chance(60) {
-		g.put(&n2.RANConfigurationUpdate{Name: fmt.Sprint(g.name(), "-", g.w.Rand.IntN(9))})
+		g.putBy(g.either(), &n2.RANConfigurationUpdate{Name: fmt.Sprint(g.name(), "-", g.w.Rand.IntN(9))})
 	}
 	for _, c := range g.ordered() {
 		quiet := g.w.Now.Sub(c.active)
@@ -231,7 +246,7 @@ func (c *conn) ids() n2.UEIDs { return n2.UEIDs{AMF: c.amf, RAN: n2.RANUEID(c.ra
 
 func (g *gnb) connection(u *ue) *conn {
 	g.ran++
-	c := &conn{g: g, ue: u, ran: g.ran, sessions: map[uint8][]byte{}, made: g.w.Now, active: g.w.Now}
+	c := &conn{g: g, ue: u, way: g.either(), ran: g.ran, sessions: map[uint8][]byte{}, made: g.w.Now, active: g.w.Now}
 	g.conns[c.ran] = c
 	return c
 }
@@ -263,7 +278,9 @@ func (c *conn) uplink(nas []byte) {
 }
 
 // take a message of the AMF's.
-func (g *gnb) take(stream uint16, b []byte) {
+func (g *gnb) take(by *association, stream uint16, b []byte) {
+	g.hearing = by
+	defer func() { g.hearing = nil }()
 	m, fault := n2.Read(b)
 	if fault != nil {
 		g.w.Fail("%s cannot read: %v", g.name(), fault)
@@ -297,7 +314,10 @@ func (g *gnb) take(stream uint16, b []byte) {
 		}
 		g.amf = m.Name
 		g.put(&n2.AMFConfigurationUpdateAcknowledge{})
-	case *n2.NGResetAcknowledge, *n2.RANConfigurationUpdateAcknowledge, *n2.AMFStatusIndication:
+	case *n2.RANConfigurationUpdateAcknowledge, *n2.RANConfigurationUpdateFailure:
+		_, taken := m.(*n2.RANConfigurationUpdateAcknowledge)
+		g.joins(taken)
+	case *n2.NGResetAcknowledge, *n2.AMFStatusIndication:
 	case *n2.OverloadStart:
 		g.overloaded(m)
 	case *n2.OverloadStop:
@@ -381,7 +401,7 @@ func (g *gnb) forUE(message n2.Message, ran uint32) {
 		g.put(&n2.ErrorIndication{AMF: amf, RAN: &r, Cause: &unknown})
 		return
 	}
-	c.amf, c.known, c.active = *amf, true, g.w.Now
+	c.amf, c.known, c.active, c.way = *amf, true, g.w.Now, g.hearing
 	switch m := message.(type) {
 	case *n2.DownlinkNASTransport:
 		c.hear(m.NAS)
@@ -428,7 +448,12 @@ func (c *conn) hear(nas []byte) {
 	}
 	w := c.g.w
 	w.After(time.Millisecond, func() {
-		if c.ue.conn == c && !c.gone {
+		switch {
+		case c.ue.conn != c || c.gone:
+		case w.faint && w.faults && w.links.chance(12):
+			w.Note("%s hears nothing more", c.ue.name)
+			c.ue.loseRadio()
+		default:
 			c.ue.hear(nas)
 		}
 	})

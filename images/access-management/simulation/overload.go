@@ -9,7 +9,7 @@ import (
 )
 
 // In some worlds a shard has room for one or two strangers: gNBs are asked to refuse some of the UEs that come, until it is over (TS 38.413 8.7.7, 8.7.8). Some gNBs
-// do, others let all in. Whoever dies meanwhile, the record of a gNB says what it was asked last, or that nobody knows; when all is quiet nobody refuses anybody.
+// do, others let all in. Whoever dies meanwhile, or is cut off in the midst of it as happens often in a third of these worlds, the record of a gNB says what it was asked last, or that nobody knows; when all is quiet nobody refuses anybody.
 
 // overloaded is the AMF, or asks for another share.
 func (g *gnb) overloaded(m *n2.OverloadStart) {
@@ -50,6 +50,25 @@ func (a *association) asks(b []byte) {
 	}
 }
 
+// breaks the connection of a worker behind what it asks a gNB: what it notes behind that is lost.
+func (x *wire) breaks(f link.Frame) {
+	send, is := f.(*link.Send)
+	if !is || !x.w.brittle || !x.w.faults || x.dead {
+		return
+	}
+	m, fault := n2.Read(send.Message)
+	if fault != nil {
+		return // sent has looked
+	}
+	switch m.(type) {
+	case *n2.OverloadStart, *n2.OverloadStop:
+		if x.w.crowd.chance(3) {
+			x.w.Note("%s and %s are cut from each other behind an %T", x.p.Name, x.e.name(), m)
+			x.cutAt(true, true)
+		}
+	}
+}
+
 // tells a worker what is remembered of a gNB.
 func (e *end) tells(f link.Frame) {
 	switch f := f.(type) {
@@ -83,10 +102,15 @@ func (g *gnb) agreeOnLoad() error {
 		return fmt.Errorf("%s refuses %d %% for ever", g.name(), g.reduction)
 	}
 	for _, p := range g.w.pods {
-		if a := g.association; a != nil && p.Alive {
-			if x := p.nodes[nodeKey(a.end.name(), a.id)]; x != nil && x.Reduction != 0 {
-				return fmt.Errorf("%s knows of %s that it is to refuse %d %%", p.Name, g.name(), x.Reduction)
+		for _, a := range []*association{g.association, g.more} {
+			if a == nil || !p.Alive {
+				continue
 			}
+			x := p.nodes[nodeKey(a.end.name(), a.id)]
+			if x == nil || x.Reduction == 0 || x.Reduction == record.UnsureReduction && g.joined { // it is told by the other one
+				continue
+			}
+			return fmt.Errorf("%s knows of %s that it is to refuse %d %%", p.Name, g.name(), x.Reduction)
 		}
 	}
 	return nil

@@ -673,6 +673,9 @@ func (u *ue) told(m n1.Message, protected bool) {
 				u.w.Fail("%s is deregistered by the network, cause %d", u.name, m.Cause)
 			}
 			u.deregistered("by the network")
+			if u.w.hasty && u.w.links.chance(2) {
+				u.registerAnew()
+			}
 		}
 	case *n1.ConfigurationUpdateCommand:
 		u.configured(m)

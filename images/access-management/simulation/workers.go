@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ type pod struct {
 	held     map[string]*holding
 	wires    map[string]*wire // by the terminator's slot
 	nodes    map[string]*record.GNB
+	// known are the associations that it has heard of.
+	known map[string]known
+	order uint64
 	// bereft are gNBs that have lost an association, and when; doubted those of them that may not have heard that their UEs are lost.
 	bereft, doubted map[string]time.Time
 	// met are lives of terminators that it has heard, or that are known to be over; doubts those that it has not, with the echo that shows that they are; echoes
@@ -48,6 +52,12 @@ type pod struct {
 	questions []*question
 	// waits is what came while the pod stood still, in its order.
 	waits []func()
+}
+
+// known of an association: its ends, and the order in which it was opened, 0: before this life has listened.
+type known struct {
+	peer, here string
+	order      uint64
 }
 
 // holding is a shard that a pod has, from lease to lease.
@@ -66,6 +76,7 @@ func (w *world) newPod(name string) *pod {
 
 func (p *pod) Started() {
 	p.held, p.wires, p.nodes, p.waits = map[string]*holding{}, map[string]*wire{}, map[string]*record.GNB{}, nil
+	p.known = map[string]known{}
 	p.bereft, p.doubted = map[string]time.Time{}, map[string]time.Time{}
 	p.met, p.doubts, p.questions = map[string]bool{}, map[string]uint64{}, nil
 	p.settings = p.w.settings
@@ -210,6 +221,12 @@ func (p *pod) took(x *wire, f link.Frame) {
 func (p *pod) opened(x *wire, f *link.Opened) {
 	if !f.Last {
 		x.there[f.Association] = true
+		a := known{peer: f.Peer, here: f.Here}
+		if !f.Listed {
+			p.order++
+			a.order = p.order
+		}
+		p.known[nodeKey(x.heard, f.Association)] = a
 		x.highest = max(x.highest, f.Association)
 		p.node(x, f.Association, f.Node)
 		return
@@ -347,9 +364,21 @@ func (p *pod) node(x *wire, association uint64, octets []byte) {
 	}
 	key := nodeKey(x.heard, association)
 	first := p.nodes[key] == nil
-	if p.nodes[key] = g; first {
+	g.Peer, g.Here = p.known[key].peer, p.known[key].here
+	p.nodes[key] = g
+	if p.align(key); first {
 		for _, r := range p.runners() {
 			r.Appeared(g)
+		}
+	}
+}
+
+// align what is known of a gNB by the associations of its interface: what it has said last by one of them holds for all.
+func (p *pod) align(key string) {
+	at := p.nodes[key].At()
+	for _, other := range slices.Sorted(maps.Keys(p.nodes)) {
+		if o := p.nodes[other]; other != key && o.Serves(&at) {
+			p.nodes[other], p.nodes[key] = o.As(p.nodes[key]), p.nodes[key].As(o)
 		}
 	}
 }
@@ -492,22 +521,33 @@ func (v *view) GNBs() (out []*record.GNB) {
 	return out
 }
 
+// Find the newest where gNBs have several, and any where they have not.
 func (v *view) Find(name string) *record.GNB {
-	for _, g := range v.GNBs() {
-		if g.Key() == name {
-			return g
-		}
+	list := slices.DeleteFunc(v.GNBs(), func(g *record.GNB) bool { return g.Key() != name })
+	switch {
+	case len(list) == 0:
+		return nil
+	case v.pod.w.several:
+		return v.pod.newest(list)
 	}
-	return nil
+	return list[0]
 }
 
-func (v *view) Beside(at record.Attachment) (beside *record.GNB) {
-	for _, g := range v.GNBs() {
-		if g.Serves(&at) && (g.Terminator != at.Terminator || g.Association != at.Association) {
-			beside = g
+func (v *view) Beside(at record.Attachment) *record.GNB {
+	return v.pod.newest(slices.DeleteFunc(v.GNBs(), func(g *record.GNB) bool {
+		return !g.Serves(&at) || g.Terminator == at.Terminator && g.Association == at.Association
+	}))
+}
+
+// newest of a list; nil: it is empty.
+func (p *pod) newest(list []*record.GNB) (newest *record.GNB) {
+	order := func(g *record.GNB) uint64 { return p.known[nodeKey(g.Terminator, g.Association)].order }
+	for _, g := range list {
+		if newest == nil || cmp.Or(cmp.Compare(order(g), order(newest)), cmp.Compare(g.Association, newest.Association)) > 0 {
+			newest = g
 		}
 	}
-	return beside
+	return newest
 }
 
 func (v *view) Lost(name string) (time.Time, bool) {
@@ -526,6 +566,9 @@ func (v *view) Lost(name string) (time.Time, bool) {
 
 func (v *view) Near(area record.Area) (out []*record.GNB) {
 	for _, g := range v.GNBs() {
+		if v.pod.w.several && v.Find(g.Key()) != g { // by one of its associations
+			continue
+		}
 		if slices.ContainsFunc(g.TACs(area.PLMN), func(tac uint32) bool { return slices.Contains(area.TACs, tac) }) {
 			out = append(out, g)
 		}

@@ -59,6 +59,12 @@ type world struct {
 	// strangers that a shard has room for; 0: for all. crowd has what happens by chance with that.
 	strangers int
 	crowd     dice
+	// brittle: connections of workers often break behind what they ask a gNB.
+	brittle bool
+	// several: some gNBs have a second association for their NG interface. hasty: UEs that have to leave register at once. faint: some hear nothing more just
+	// when they are told something. links has what happens by chance with that.
+	several, hasty, faint bool
+	links                 dice
 	// sos: there are emergency services, where the settings do not say otherwise, as they did last at without. caller is who has nothing else; nil: nobody.
 	sos     *procedure.Emergency
 	without time.Time
@@ -88,8 +94,8 @@ type waiter struct {
 	over bool
 }
 
-// newWorld of a seed; crowds: in some more UEs come than a shard has room for.
-func newWorld(seed uint64, crowds bool) (*world, error) {
+// newWorld of a seed; crowds: in some more UEs come than a shard has room for; since: in some there is what has been added since.
+func newWorld(seed uint64, crowds, since bool) (*world, error) {
 	w := &world{
 		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true,
 		records: map[string]*record.UE{}, named: map[string]string{}, contexts: map[string]bool{}, waiting: map[procedure.Token]*waiter{},
@@ -97,10 +103,12 @@ func newWorld(seed uint64, crowds bool) (*world, error) {
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
 	w.store = worlds.NewStore(w.Clock, w.written)
 	w.counts = newCounts(w)
-	w.also, w.crowd = dice{rand.New(rand.NewPCG(seed, 2))}, dice{rand.New(rand.NewPCG(seed, 3))}
+	w.also, w.crowd, w.links = dice{rand.New(rand.NewPCG(seed, 2))}, dice{rand.New(rand.NewPCG(seed, 3))}, dice{rand.New(rand.NewPCG(seed, 4))}
+	w.several, w.hasty, w.faint = since && w.links.chance(3), since && w.links.chance(3), since && w.links.chance(3)
 	ues := subscribers
 	if crowds && w.crowd.chance(4) {
 		w.strangers, ues = 1+w.crowd.IntN(2), ues+w.crowd.IntN(5)
+		w.brittle = since && w.links.chance(3)
 	}
 	var err error
 	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
