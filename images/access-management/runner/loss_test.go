@@ -224,6 +224,22 @@ func TestAnAssociationMore(t *testing.T) {
 		n.settle()
 		at(t, n, was, 0)
 	})
+	t.Run("a reset by the other, with another terminator, is not of a UE that has come since, however late it is heard", func(t *testing.T) {
+		n, was := joined(t)
+		b, err := n2.Write(&n2.NGReset{Cause: ngapcause.MiscUnspecified})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ came, want int64 }{{was.Came - 1, gnbAt}, {was.Came + 1, 0}} {
+			for _, h := range n.holders {
+				h.do(func() {
+					h.runner.Took("another", &link.Deliver{Number: 99, Association: more, Shard: 1, Message: b, At: c.came})
+				})
+			}
+			n.settle()
+			at(t, n, was, uint64(c.want))
+		}
+	})
 	t.Run("NG Setup by the other is one of the interface", func(t *testing.T) {
 		n, was := joined(t)
 		plmn, _ := n2.MakePLMN("208", "93")

@@ -47,6 +47,7 @@ var mutations = []mutation{
 	{"gNBs are not looked at again", "runner/announce.go", "	r.w.After(announceEvery, r.announceOn)\n", "", 400, "knows the AMF as", ""},
 	{"a gNB is taken to have heard what it was sent", "runner/announce.go", "		unsure.Told = 0\n", "		unsure.Told = told\n", 400, "knows the AMF as", ""},
 	{"what a gNB hears in a moment is not in doubt before", "runner/announce.go", "	r.asked(at, is, record.UnsureReduction)\n	r.effects", "	r.effects", 200, "and its record says", ""},
+	{"what a gNB was asked by another association is not in doubt where one joins", "procedure/gnb.go", "	is.Reduction, is.Told = record.UnsureReduction, 0 //", "	is.Reduction = 0 //", 20, "", ""},
 	{"nobody looks at what gNBs were asked", "runner/announce.go", "			r.overloadTo(at)\n", "			if r.overload.Reduction > 0 {\n				r.overloadTo(at)\n			}\n", 100, "for ever", ""},
 	{"a UE that is leaving registers", "procedure/protection.go", "	return t.s.Phase == record.Leaving\n}", "	return false\n}", 200, "keeps", ""},
 	{"a UE keeps a name that is not its", "procedure/registration.go", " || said != t.s.TMSI {", " {", 200, "it has the 5G-TMSI", ""},
