@@ -23,7 +23,7 @@ var mutations = []mutation{
 	{"times that wait to be written are forgotten", "runner/ue.go", "		u.owe(out.Due)\n		r.effects(", "		r.effects(", 400, "", ""},
 	{"the lease is not looked at before an effect", "runner/ue.go", "		if !r.may() {\n			return\n		}\n		switch e := e.(type) {", "		switch e := e.(type) {", 200, "speaks for", ""},
 	{"a write of unknown outcome is taken for a failure", "runner/runner.go",
-		"		sessionstore.ErrNotFound, sessionstore.ErrFenced,", "		sessionstore.ErrUnknown, sessionstore.ErrNotFound, sessionstore.ErrFenced,", 200, "", ""},
+		"		sessionstore.ErrNotFound, sessionstore.ErrFenced,", "		sessionstore.ErrUnknown, sessionstore.ErrNotFound, sessionstore.ErrFenced,", 400, "", ""},
 	{"a write of unknown outcome is taken for a success", "runner/stored.go", "			case err == nil || lasting(err):", "			case err == nil || lasting(err) || err.Error() != \"\":\n				err = nil", 200, "", ""},
 	{"intents are not resumed", "runner/start.go", "			for _, key := range keys {", "			for _, key := range keys[:0] {", 400, "", ""},
 	{"who takes a UE over does not go on with it", "runner/ue.go", "	case unfinished(u.state.Record) && u.stored.revision.Writer != r.writer:", "	case false:", 200, "", ""},
