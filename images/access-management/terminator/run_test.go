@@ -72,6 +72,8 @@ func TestMessagesGoFromTheGNBToWorkersAndBack(t *testing.T) {
 		t.Errorf("the gNB reads %q, %+v, %v", b[:n], info, err)
 	}
 	one.post(&link.Done{Number: first.Number})
+	one.post(&link.Send{Number: 9, Shard: link.NoShard}) // an echo: that has been heard
+	await[*link.NotSent](t, one)
 	say(3)
 	second := await[*link.Deliver](t, one)
 	one.conn.Close()
