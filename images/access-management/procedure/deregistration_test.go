@@ -186,6 +186,9 @@ func TestConfiguration(t *testing.T) {
 		{name: "the worker dies while the UDM is told, and the UE goes: where it is by then tells the UDM", from: forgottenUE, acts: []act{
 			serves, toSetUp, contextUp, gnbReleases, dies, happens("a new holder", Resumed{}),
 		}},
+		{name: "the worker dies while the UDM is told: another AMF may have the UE since, and the UDM is told of one that comes next", from: forgottenUE, acts: []act{
+			serves, toSetUp, contextUp, dies, happens("a new holder", Resumed{}), subscribedAnew, unchanged, gnbReleases, released, updates, recorded,
+		}},
 		{name: "its area is another than was kept: it is given one where it is", from: func(tr *teller) {
 			forgottenUE(tr)
 			tr.st.Record.Area.TACs = []uint32{9}

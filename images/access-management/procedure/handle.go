@@ -206,6 +206,11 @@ func (t *turn) resumed(e Resumed) {
 	if p == nil {
 		return
 	}
+	if t.at(Configuration, confRecord) {
+		// The UE may have registered with another AMF since, from which the UDM would take it: it is told of one that comes next (catchUp).
+		t.next(confSubscription)
+		return
+	}
 	if k := t.doing(); k == Registration || k == Service {
 		if t.s.Command != nil && (t.authenticating(regIdentity) || t.authenticating(regSecurity)) { // the UE was asked, and T3560 is kept
 			return

@@ -77,6 +77,7 @@ var crowded = []uint64{
 // recent are others, of worlds with all that there is.
 var recent = []uint64{
 	97099, // a gNB was asked to refuse UEs by an association that ended, and nobody knew by the other one
+	97270, // a holder died while the UDM was told of a UE again, and the next one told it when another AMF had the UE
 }
 
 func made(seed uint64) (*world, error) {
