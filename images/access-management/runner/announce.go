@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/n2"
@@ -159,9 +160,19 @@ func (r *Runner) unheard(e procedure.Send) {
 
 // doubt whether gNBs of a terminator have heard what they were told a moment ago: that they have not may have been lost with the connection to it.
 func (r *Runner) doubt(terminator string) {
-	for _, e := range r.sends.takeAll(terminator, unanswered) {
+	list := r.sends.takeAll(terminator, unanswered)
+	// What they were asked comes first: no record says meanwhile that they have heard that.
+	slices.SortStableFunc(list, func(a, b procedure.Send) int { return cmp.Compare(statusLast(a), statusLast(b)) })
+	for _, e := range list {
 		r.unheard(e)
 	}
+}
+
+func statusLast(e procedure.Send) int {
+	if _, status := e.Message.(*n2.AMFStatusIndication); status {
+		return 1
+	}
+	return 0
 }
 
 // announceTo a gNB. Before it may have heard another thing, its record says that nobody knows what it has heard.

@@ -131,6 +131,24 @@ func TestOverloadIsTold(t *testing.T) {
 		looks(n, 1)
 		wants(t, n, 50)
 	})
+	t.Run("and its record says at no time what it may not have heard", func(t *testing.T) {
+		n, h := begin(t, 1, 8)
+		n.cut = true
+		plmn, _ := n2.MakePLMN("208", "93")
+		h.runner.send(nil, procedure.Send{
+			To:      record.Attachment{Terminator: termName, Association: gnbAt},
+			Message: &n2.AMFStatusIndication{GUAMIs: []n2.UnavailableGUAMI{{GUAMI: n2.GUAMI{PLMN: plmn}}}},
+		})
+		looks(n, 1)
+		n.cut, n.remembered = false, nil
+		h.do(func() { h.runner.TerminatorHeard(termName) })
+		n.settle()
+		if diff := cmp.Diff([]uint8{record.UnsureReduction, record.UnsureReduction}, n.remembered); diff != "" {
+			t.Errorf("its record says (-want +is):\n%s", diff)
+		}
+		looks(n, 1)
+		wants(t, n, 50)
+	})
 	t.Run("a gNB that sets itself up anew has forgotten it, and hears it with the next look", func(t *testing.T) {
 		n, _ := begin(t, 1, 8)
 		looks(n, 1)

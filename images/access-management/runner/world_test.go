@@ -79,6 +79,8 @@ type network struct {
 	unsure   []func()
 	// shut are associations that the AMF has ended.
 	shut []uint64
+	// remembered are the reductions that records of gNBs said, one after the other.
+	remembered []uint8
 }
 
 type timer struct {
@@ -474,6 +476,7 @@ func (w n2World) Tell(worker uint64, f link.Frame) {
 		}
 		g.Peer, g.Here = fmt.Sprintf("192.0.2.%d:40000", f.Association), fmt.Sprintf("198.51.100.%d:38412", f.Association)
 		w.nodes[f.Association] = g
+		w.remembered = append(w.remembered, g.Reduction)
 		return
 	}
 	if h := w.holders[worker]; h != nil && !w.deaf {
