@@ -5,7 +5,7 @@
 // Who calls Handle does, in this order: write the record that it returned into the store, unless the output is Lazy or the record is what it was; then
 // the effects, one after the other. So what others are asked is known before they are (the intent), and what they have answered is kept before anybody
 // hears of it (the commit). An uplink COUNT, a next hop and a block of downlink COUNTs are in the record before they are used. What is asked and may be asked twice
-// comes before the write in two cases, and is written with its answer: Repeats, Idempotent.
+// comes before the write in two cases, and is written with its answer: Repeats, Idempotent. And where nothing is to be done, the write may wait for the next one.
 //
 // # Who a UE is
 //

@@ -85,13 +85,13 @@ func (r *Runner) superseded(u *ue, life int, e procedure.AskNamed) {
 // assume what this shard has of the UE.
 func (r *Runner) assume(u, v *ue, e procedure.AskNamed) {
 	waiting := slices.Concat(v.late, v.queue)
-	watchers := v.watchers
-	v.watchers = nil
+	watchers, together := v.watchers, v.together
+	v.watchers, v.together = nil, nil
 	has := v.state
 	was := v.stored
 	r.forget(v, nil)
 	r.become(u, v.key, was, procedure.Named{Number: e.Number, Record: has.Record, Capability: has.Capability})
-	u.queue, u.watchers = append(u.queue, waiting...), append(u.watchers, watchers...)
+	u.queue, u.watchers, u.together = append(u.queue, waiting...), append(u.watchers, watchers...), append(u.together, together...)
 	r.pump(u)
 }
 

@@ -40,6 +40,9 @@ type ue struct {
 	life, asked int
 	// undone are told when nothing that was asked for the UE waits for an answer any more: who is asked has it by then, whoever lives.
 	undone []func()
+	// together are messages of which nothing has come but another record, which is not written yet; soon: it will be in a moment.
+	together []queued
+	soon     bool
 	// late are events that wait until something else has happened to the UE.
 	queue, late []queued
 	// due are times that were delivered and are not written as seen yet, times what was said of them in this life: a time that was moved while it came is
@@ -75,6 +78,10 @@ func (q *queued) isLost(why error) {
 		q.lost(why)
 	}
 }
+
+// togetherFor is how long a message of which nothing has come but another record waits to be written with what comes next. A UE that asks for a PDU session as soon as it
+// is registered says so within less, and so does its gNB that it has a context.
+const togetherFor = 3 * time.Millisecond
 
 // atRest says whether the UE may be forgotten: the store has all of it, and nobody waits for it.
 func (u *ue) atRest() bool {
@@ -319,6 +326,8 @@ func (r *Runner) forget(u *ue, why error) {
 	r.tell(&u.loaded, why)
 	r.tell(&u.watchers, why)
 	r.finishAll(u)
+	r.finishEach(u.together)
+	u.together = nil
 }
 
 // finishLater an event, when what was asked for its UE is answered, unless who tells it does not wait for that.
@@ -331,6 +340,12 @@ func (r *Runner) finishLater(u *ue, q queued) {
 		return
 	}
 	u.undone = append(u.undone, q.done)
+}
+
+func (r *Runner) finishEach(list []queued) {
+	for _, q := range list {
+		r.finish(q)
+	}
 }
 
 func (r *Runner) finishAll(u *ue) {
@@ -495,14 +510,34 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 		return
 	}
 	u.taken = nil
-	if u.goesOn(out, q) || u.comesAgain(out, q) {
+	switch {
+	case u.goesOn(out, q) || u.comesAgain(out, q):
 		u.ahead = true
 		u.owe(out.Due)
 		r.effects(u, out.Effects)
 		r.finishLater(u, q)
+	case u.staysHere(out, q):
+		u.ahead = true
+		u.owe(out.Due)
+		u.together = append(u.together, q)
+		r.writeSoon(u)
+	default:
+		r.write(u, out.Due, out.Effects, q)
+	}
+}
+
+// writeSoon what was put together, unless it is with something else.
+func (r *Runner) writeSoon(u *ue) {
+	if u.soon {
 		return
 	}
-	r.write(u, out.Due, out.Effects, q)
+	u.soon = true
+	r.w.After(togetherFor, func() {
+		u.soon = false
+		if !r.stopped && !u.dead && len(u.together) > 0 {
+			r.write(u, nil, nil, queued{})
+		}
+	})
 }
 
 // write what is not as the store has it, then do the effects.
@@ -512,17 +547,25 @@ func (r *Runner) write(u *ue, due map[string]time.Time, then []procedure.Effect,
 		due = u.owed
 	}
 	c, is, err := r.change(u, due)
-	u.ahead, u.owed = false, nil
+	together := u.together
+	u.ahead, u.owed, u.together = false, nil, nil
 	switch {
 	case err != nil:
-		r.refused(u, then, q, err)
+		r.refused(u, then, append(together, q), err)
 	case c == nil:
 		r.effects(u, then)
+		r.finishEach(together)
 		r.finishLater(u, q)
 	default:
 		u.writing = true
 		r.associated(is.record, func() {
-			r.commit(*c, firstPause, func(err error) { r.written(u, is, then, q, err) })
+			r.commit(*c, firstPause, func(err error) {
+				if err != nil {
+					r.refused(u, then, append(together, q), err)
+					return
+				}
+				r.written(u, is, then, together, q)
+			})
 		})
 	}
 }
@@ -551,6 +594,12 @@ func (u *ue) comesAgain(out procedure.Output, q queued) bool {
 	return (loss || q.octets != nil && q.done != nil) && !u.fresh && u.stored.record != nil && u.state.Record != nil && asksOnly(out, procedure.Idempotent)
 }
 
+// staysHere says that nothing has come of a message but another record, for which nobody waits: the message comes to the next holder again, which makes the same of it, if
+// this one dies before the record is written.
+func (u *ue) staysHere(out procedure.Output, q queued) bool {
+	return q.octets != nil && q.done != nil && !u.fresh && u.stored.record != nil && u.state.Record != nil && len(out.Effects) == 0
+}
+
 func asksOnly(out procedure.Output, what func(procedure.Effect) bool) bool {
 	return len(out.Effects) > 0 && !slices.ContainsFunc(out.Effects, func(e procedure.Effect) bool { return !what(e) })
 }
@@ -573,14 +622,11 @@ func (r *Runner) times(u *ue, out procedure.Output) {
 	}
 }
 
-func (r *Runner) written(u *ue, is stored, then []procedure.Effect, q queued, err error) {
-	if err != nil {
-		r.refused(u, then, q, err)
-		return
-	}
+func (r *Runner) written(u *ue, is stored, then []procedure.Effect, together []queued, q queued) {
 	u.stored, u.writing, u.fresh = is, false, false
 	u.state.Record = is.record // the same, once
 	r.effects(u, then)
+	r.finishEach(together)
 	r.finishLater(u, q)
 	if !r.stopped {
 		u.queue = append(r.lostAt(is.record), u.queue...)
@@ -589,12 +635,14 @@ func (r *Runner) written(u *ue, is stored, then []procedure.Effect, q queued, er
 }
 
 // refused: the record of the UE stays as the store has it, and who would have heard of the new one hears that nothing was done.
-func (r *Runner) refused(u *ue, then []procedure.Effect, q queued, err error) {
+func (r *Runner) refused(u *ue, then []procedure.Effect, list []queued, err error) {
 	r.counts.Conflicts++
 	r.log.Error("a record was not written: its UE is left as the store has it", "err", err)
 	r.effects(nil, procedure.Unanswered(then))
-	q.isLost(err)
-	r.finish(q)
+	for _, q := range list {
+		q.isLost(err)
+		r.finish(q)
+	}
 	queue, watchers := append(u.queue, u.late...), u.watchers
 	u.watchers = nil
 	r.forget(u, err)

@@ -46,15 +46,17 @@ type network struct {
 	random   *rand.ChaCha8
 	term     *terminator.Terminator
 	soon     []func()
-	later    []timer
-	holders  map[uint64]*holder // by the number of their connection to the terminator
-	last     uint64
-	nodes    map[uint64]*record.GNB
-	gone     map[uint64]bool
-	phone    *phone
-	noted    []string
-	handled  []Handled
-	carried  []string
+	// brief is what happens in a moment.
+	brief   []func()
+	later   []timer
+	holders map[uint64]*holder // by the number of their connection to the terminator
+	last    uint64
+	nodes   map[uint64]*record.GNB
+	gone    map[uint64]bool
+	phone   *phone
+	noted   []string
+	handled []Handled
+	carried []string
 	// manual: what SBI is asked waits for a test's answer, in asked.
 	manual bool
 	asked  []func(procedure.Event)
@@ -177,9 +179,13 @@ func (n *network) takeNoted() []string {
 }
 
 func (n *network) settle() {
-	for len(n.soon) > 0 {
-		f := n.soon[0]
-		n.soon = n.soon[1:]
+	for len(n.soon)+len(n.brief) > 0 {
+		list := &n.soon
+		if len(n.soon) == 0 { // moments take no time here, and are the last to come
+			list = &n.brief
+		}
+		f := (*list)[0]
+		*list = (*list)[1:]
 		f()
 	}
 }
@@ -220,6 +226,14 @@ func (h *holder) do(f func()) {
 
 func (h *holder) Now() time.Time { return h.now }
 func (h *holder) After(d time.Duration, f func()) {
+	if d <= togetherFor {
+		h.brief = append(h.brief, func() {
+			if !h.dead {
+				f()
+			}
+		})
+		return
+	}
 	h.later = append(h.later, timer{h.now.Add(d), func() {
 		if !h.dead {
 			f()
@@ -507,8 +521,10 @@ type phone struct {
 	authentications byte
 	confirmed       byte // authentications when the UE last answered a Security Mode Command
 	registered      bool
-	tmsi            uint32
-	log             []string
+	// hasty: it asks for a PDU session in the same breath in which it says that it is registered.
+	hasty bool
+	tmsi  uint32
+	log   []string
 }
 
 func (p *phone) location() n2.UserLocation {
@@ -570,6 +586,13 @@ func (p *phone) serve(sessions ...uint8) {
 		STMSI: &n2.FiveGSTMSI{Set: amfSet, Pointer: 1, TMSI: p.tmsi},
 		NAS:   p.protected(m, n1.IntegrityProtected),
 	})
+}
+
+// asks for a PDU session.
+func (p *phone) asks() {
+	p.uplinkNAS(p.protected(&n1.ULNASTransport{
+		PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 1, 0xc1, 0xff, 0xff}, SessionID: 1, Request: n1.RequestInitial, DNN: "internet",
+	}, n1.IntegrityProtectedAndCiphered))
 }
 
 // take what the AMF says to the gNB.
@@ -663,6 +686,9 @@ func (p *phone) hear(nas []byte) {
 		}
 		p.registered = true
 		p.uplinkNAS(p.protected(&n1.RegistrationComplete{}, n1.IntegrityProtectedAndCiphered))
+		if p.hasty {
+			p.asks()
+		}
 	case *n1.ConfigurationUpdateCommand:
 		if m.GUTI != nil {
 			p.tmsi = m.GUTI.TMSI
