@@ -2,7 +2,6 @@ package runner
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/n2"
@@ -149,7 +148,7 @@ func (r *Runner) unheard(e procedure.Send) {
 	if g == nil || !unanswered(e) {
 		return
 	}
-	if _, told := e.Message.(*n2.AMFStatusIndication); !told {
+	if !isStatus(e) {
 		r.asked(e.To, g, record.UnsureReduction)
 		return
 	}
@@ -161,18 +160,18 @@ func (r *Runner) unheard(e procedure.Send) {
 // doubt whether gNBs of a terminator have heard what they were told a moment ago: that they have not may have been lost with the connection to it.
 func (r *Runner) doubt(terminator string) {
 	list := r.sends.takeAll(terminator, unanswered)
-	// What they were asked comes first: no record says meanwhile that they have heard that.
-	slices.SortStableFunc(list, func(a, b procedure.Send) int { return cmp.Compare(statusLast(a), statusLast(b)) })
-	for _, e := range list {
-		r.unheard(e)
+	for _, status := range []bool{false, true} { // what they were asked first: no record says meanwhile that they have heard that
+		for _, e := range list {
+			if isStatus(e) == status {
+				r.unheard(e)
+			}
+		}
 	}
 }
 
-func statusLast(e procedure.Send) int {
-	if _, status := e.Message.(*n2.AMFStatusIndication); status {
-		return 1
-	}
-	return 0
+func isStatus(e procedure.Send) bool {
+	_, is := e.Message.(*n2.AMFStatusIndication)
+	return is
 }
 
 // announceTo a gNB. Before it may have heard another thing, its record says that nobody knows what it has heard.

@@ -73,6 +73,9 @@ type queued struct {
 	op func(u *ue, err error)
 }
 
+// handedOver by a terminator, which hands it over to the next holder as well, unless it is done with.
+func (q *queued) handedOver() bool { return q.octets != nil && q.done != nil }
+
 func (q *queued) isLost(why error) {
 	if q.lost != nil {
 		q.lost(why)
@@ -553,9 +556,7 @@ func (r *Runner) write(u *ue, due map[string]time.Time, then []procedure.Effect,
 	case err != nil:
 		r.refused(u, then, append(together, q), err)
 	case c == nil:
-		r.effects(u, then)
-		r.finishEach(together)
-		r.finishLater(u, q)
+		r.follow(u, then, together, q)
 	default:
 		u.writing = true
 		r.associated(is.record, func() {
@@ -568,6 +569,13 @@ func (r *Runner) write(u *ue, due map[string]time.Time, then []procedure.Effect,
 			})
 		})
 	}
+}
+
+// follow a record that the store has: the effects, and then what it came of is done with.
+func (r *Runner) follow(u *ue, then []procedure.Effect, together []queued, q queued) {
+	r.effects(u, then)
+	r.finishEach(together)
+	r.finishLater(u, q)
 }
 
 // owe the store these times: they are written with the record.
@@ -591,14 +599,17 @@ func (u *ue) goesOn(out procedure.Output, q queued) bool {
 // record: a message that is not done with, or the loss of an access network. What came of the event is written with the answers.
 func (u *ue) comesAgain(out procedure.Output, q queued) bool {
 	_, loss := q.Event.(procedure.AccessLost)
-	return (loss || q.octets != nil && q.done != nil) && !u.fresh && u.stored.record != nil && u.state.Record != nil && asksOnly(out, procedure.Idempotent)
+	return (loss || q.handedOver()) && u.known() && asksOnly(out, procedure.Idempotent)
 }
 
 // staysHere says that nothing has come of a message but another record, for which nobody waits: the message comes to the next holder again, which makes the same of it, if
 // this one dies before the record is written.
 func (u *ue) staysHere(out procedure.Output, q queued) bool {
-	return q.octets != nil && q.done != nil && !u.fresh && u.stored.record != nil && u.state.Record != nil && len(out.Effects) == 0
+	return q.handedOver() && u.known() && len(out.Effects) == 0
 }
+
+// known: the store has a record of the UE, and is to have one.
+func (u *ue) known() bool { return !u.fresh && u.stored.record != nil && u.state.Record != nil }
 
 func asksOnly(out procedure.Output, what func(procedure.Effect) bool) bool {
 	return len(out.Effects) > 0 && !slices.ContainsFunc(out.Effects, func(e procedure.Effect) bool { return !what(e) })
@@ -625,9 +636,7 @@ func (r *Runner) times(u *ue, out procedure.Output) {
 func (r *Runner) written(u *ue, is stored, then []procedure.Effect, together []queued, q queued) {
 	u.stored, u.writing, u.fresh = is, false, false
 	u.state.Record = is.record // the same, once
-	r.effects(u, then)
-	r.finishEach(together)
-	r.finishLater(u, q)
+	r.follow(u, then, together, q)
 	if !r.stopped {
 		u.queue = append(r.lostAt(is.record), u.queue...)
 		r.pump(u)
