@@ -28,7 +28,7 @@ var teardownOrder = []string{"Slice", "UPFInstance", "Subscriber", "Core5G"}
 const helmRelease = "meta.helm.sh/release-name"
 
 // managedByLabel marks the pods that the operator made.
-var managedByLabel = client.MatchingLabels{"app.kubernetes.io/managed-by": "core5g-operator"}
+var managedByLabel = client.MatchingLabels{api.LabelManagedBy: api.ManagedBy}
 
 func isTeardownKind(kind string) bool { return slices.Contains(teardownOrder, kind) }
 

@@ -60,7 +60,7 @@ func Labels(core, component string) map[string]string {
 		api.LabelName:      "core5g",
 		api.LabelInstance:  core,
 		api.LabelComponent: component,
-		api.LabelManagedBy: "core5g-operator",
+		api.LabelManagedBy: api.ManagedBy,
 	}
 }
 

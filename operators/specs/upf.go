@@ -134,7 +134,7 @@ func upfLabels(upf *api.UPFInstance) map[string]string {
 
 // UPFSelector selects the pods of a UPFInstance.
 func UPFSelector(upf *api.UPFInstance) map[string]string {
-	return map[string]string{api.LabelManagedBy: "core5g-operator", api.LabelUPF: upf.Name}
+	return map[string]string{api.LabelManagedBy: api.ManagedBy, api.LabelUPF: upf.Name}
 }
 
 func unitLabels(upf *api.UPFInstance, unit int) map[string]string {

@@ -146,6 +146,9 @@ const (
 	AnnotationApplyUpdate = "core5g.dev/apply-update"
 )
 
+// ManagedBy is the LabelManagedBy of every object that the operator makes.
+const ManagedBy = "core5g-operator"
+
 // Labels on every object that the operator makes.
 const (
 	LabelName      = "app.kubernetes.io/name"

@@ -20,7 +20,7 @@ import (
 // CacheOptions restricts what the controllers see to namespaces (or all, when there are none), and of other
 // projects' kinds to what the operator has made; of Secrets to their metadata, together with NewClient.
 func CacheOptions(namespaces ...string) cache.Options {
-	ours := labels.SelectorFromSet(labels.Set{api.LabelManagedBy: "core5g-operator"})
+	ours := labels.SelectorFromSet(labels.Set{api.LabelManagedBy: api.ManagedBy})
 	options := cache.Options{DefaultTransform: withVersions, NewInformer: objectcache.NewInformer(withVersions), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                   {Label: ours},
 		&corev1.Service{}:               {Label: ours},

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -230,8 +229,8 @@ func (s *scope) halt(reason, message string) {
 
 // taken turns a name that somebody else has into a condition; other errors stay errors.
 func (s *scope) taken(err error) error {
-	var taken *cluster.TakenError
-	if !errors.As(err, &taken) {
+	taken, is := cluster.AsTaken(err)
+	if !is {
 		return err
 	}
 	s.halt(api.ReasonNameTaken, taken.Error())

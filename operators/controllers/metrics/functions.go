@@ -28,7 +28,7 @@ var (
 
 // ownObjects selects what the operator has made.
 func ownObjects() client.ListOption {
-	return client.MatchingLabels{api.LabelManagedBy: "core5g-operator"}
+	return client.MatchingLabels{api.LabelManagedBy: api.ManagedBy}
 }
 
 func (c *collector) collectFunctions(ctx context.Context, ch chan<- prometheus.Metric) {

@@ -2,7 +2,6 @@ package slice
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -284,8 +283,8 @@ func (r *Reconciler) applySMF(ctx context.Context, s *scope) error {
 
 // taken turns a name that somebody else has into a condition; other errors stay errors.
 func (s *scope) taken(err error) error {
-	var taken *cluster.TakenError
-	if !errors.As(err, &taken) {
+	taken, is := cluster.AsTaken(err)
+	if !is {
 		return err
 	}
 	s.conditions.No(api.ConditionSMFReady, api.ReasonNameTaken, taken.Error())
