@@ -42,7 +42,7 @@ func (t *turn) fromAccess(e FromAccess) {
 			a.Follow(e.At)
 		}
 	}
-	if t.s.N2 == nil || t.s.N2.AMF != e.At.AMF || t.s.N2.Association != e.At.Association || t.s.N2.Terminator != e.At.Terminator {
+	if t.s.N2 == nil || t.s.N2.AMF != e.At.AMF || !t.s.N2.Shares(&e.At) {
 		if a := t.leftBy(e.At.AMF); a != nil {
 			t.fromLeft(a, e)
 			return

@@ -284,7 +284,7 @@ func (t *turn) abort(why string) {
 // accessLost: TS 38.413 8.7.4, TS 23.527 4.4. What the access network had is not there any more, and nobody can be told by it.
 func (t *turn) accessLost(e AccessLost) {
 	same := func(a *record.Attachment) bool {
-		return a != nil && a.Terminator == e.At.Terminator && a.Association == e.At.Association &&
+		return a != nil && a.Shares(&e.At) &&
 			(e.At.RAN == 0 && e.At.AMF == 0 || e.At.RAN != 0 && a.RAN == e.At.RAN || e.At.AMF != 0 && a.AMF == e.At.AMF)
 	}
 	if slices.ContainsFunc(t.s.Left, func(a record.Attachment) bool { return same(&a) && !(e.Kept && t.waits(&a)) }) {

@@ -43,9 +43,14 @@ func (a *Attachment) Move(to Attachment) {
 	a.Terminator, a.Association, a.Since, a.Interface, a.Lost = to.Terminator, to.Association, to.Since, to.Interface, false
 }
 
+// Shares says whether two are on the same association.
+func (a *Attachment) Shares(o *Attachment) bool {
+	return a.Terminator == o.Terminator && a.Association == o.Association
+}
+
 // Follow an access network that speaks of the UE by another association of the interface: that is the UE's from now on (TS 23.501 5.21.1.3).
 func (a *Attachment) Follow(at Attachment) {
-	if a.Root() == at.Root() && (a.Terminator != at.Terminator || a.Association != at.Association) {
+	if a.Root() == at.Root() && !a.Shares(&at) {
 		a.Move(at)
 	}
 }
@@ -60,5 +65,5 @@ func (a *Attachment) Behind(m *Attachment) bool {
 
 // Is says whether two are the same connection.
 func (a *Attachment) Is(o *Attachment) bool {
-	return a != nil && o != nil && a.Terminator == o.Terminator && a.Association == o.Association && a.RAN == o.RAN
+	return a != nil && o != nil && a.Shares(o) && a.RAN == o.RAN
 }
