@@ -35,8 +35,8 @@ type Placed struct {
 	Current bool
 }
 
-// Wanted says that somebody waits for the UE, of whom the store does not know.
-func (s State) Wanted() bool { return len(s.live.reaching)+len(s.live.locating) > 0 }
+// Wanted says that somebody waits for the UE, or is to hear something of it, of whom the store does not know.
+func (s State) Wanted() bool { return len(s.live.reaching)+len(s.live.locating)+len(s.live.unheard) > 0 }
 
 func (Reach) event()  {}
 func (Locate) event() {}

@@ -972,6 +972,25 @@ func TestEvictionIsNoTakeover(t *testing.T) {
 	}
 }
 
+// What an SMF has not heard of a UE's user plane memory alone has: the UE stays there until it has.
+func TestWhatAnSMFHasNotHeardStaysInMemory(t *testing.T) {
+	n, h := withSession(t)
+	h.runner.cache.most = 1
+	n.manual = true
+	n.phone.says(&n2.PDUSessionResourceSetupResponse{UE: n2.UEIDs{AMF: n2.AMFUEID(n.kept().N2.AMF), RAN: n2.RANUEID(n.phone.ran)}, Sessions: []n2.Session{{ID: 1, Transfer: []byte("tunnel")}}})
+	n.settle()
+	if len(n.asks) != 1 {
+		t.Fatalf("the SMF is not asked: %q", n.noted)
+	}
+	n.asked[0](procedure.SessionAnswer{Number: n.asks[0].(procedure.AskSession).Number, Outcome: procedure.Unknown})
+	n.settle()
+	h.runner.Deliver("imsi-208930000000002", procedure.Locate{From: 1}) // another one comes into memory
+	n.pass(3 * time.Second)
+	if len(n.asks) != 2 {
+		t.Errorf("the SMF is not asked again: %q", n.noted)
+	}
+}
+
 // 5G-TMSIs come once each, in no order.
 func TestPermutation(t *testing.T) {
 	p, err := newPermutation(make([]byte, permutationKey))

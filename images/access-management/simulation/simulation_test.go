@@ -76,9 +76,10 @@ var crowded = []uint64{
 
 // recent are others, of worlds with all that there is.
 var recent = []uint64{
-	97099, // a gNB was asked to refuse UEs by an association that ended, and nobody knew by the other one
-	97270, // a holder died while the UDM was told of a UE again, and the next one told it when another AMF had the UE
-	97659, // behind a lost connection a gNB's record said for a moment that it was asked what it had not heard
+	97099,  // a gNB was asked to refuse UEs by an association that ended, and nobody knew by the other one
+	97270,  // a holder died while the UDM was told of a UE again, and the next one told it when another AMF had the UE
+	97659,  // behind a lost connection a gNB's record said for a moment that it was asked what it had not heard
+	100653, // a UE left memory before its SMF had heard that it has arrived
 }
 
 func made(seed uint64) (*world, error) {
