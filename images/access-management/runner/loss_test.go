@@ -56,7 +56,7 @@ func TestAccessNetworksThatAreLost(t *testing.T) {
 			n.hold(2) // it hears of resets, too
 			tt.lose(n, h)
 			n.pass(time.Second)
-			if rec := n.kept(); (rec.N2 != nil && rec.N2.Lost) != tt.waits {
+			if rec := n.has(); (rec.N2 != nil && rec.N2.Lost) != tt.waits {
 				t.Errorf("a second later the UE is at %+v", rec.N2)
 			}
 			n.pass(procedure.RetainTime + time.Second)
@@ -71,6 +71,20 @@ func TestAccessNetworksThatAreLost(t *testing.T) {
 				t.Errorf("%d messages were not done with", all)
 			}
 		})
+	}
+}
+
+// While an association is noted, a new holder hears of its end again: what has come of that is written before the note goes.
+func TestANoteGoesBehindWhatIsWritten(t *testing.T) {
+	n, h := registered(t)
+	n.gone[gnbAt] = true
+	h.do(func() { h.runner.loseForGood(association{termName, gnbAt}, "its gNB has stayed away") })
+	n.settle()
+	if _, err := n.store.Read(context.Background(), h.runner.noteKey(association{termName, gnbAt})); !errors.Is(err, sessionstore.ErrNotFound) {
+		t.Errorf("the note of the association: %v", err)
+	}
+	if rec := n.kept(); rec.N2 != nil {
+		t.Errorf("the note has gone, and the UE is written at %+v", rec.N2)
 	}
 }
 
@@ -175,7 +189,7 @@ func TestAnAssociationMore(t *testing.T) {
 		g := n.nodes[more]
 		delete(n.nodes, more)
 		ends(n, gnbAt)
-		if is := n.kept().N2; is == nil || !is.Lost {
+		if is := n.has().N2; is == nil || !is.Lost {
 			t.Errorf("the UE is at %+v", is)
 		}
 		n.nodes[more] = g
@@ -357,7 +371,7 @@ func TestAGNBComesBack(t *testing.T) {
 			}
 			n.term.Received(again, b)
 			n.settle()
-			switch is := n.kept().N2; {
+			switch is := n.has().N2; {
 			case tt.want && (is == nil || is.Lost || is.Association != again || is.AMF != was.AMF || is.RAN != was.RAN):
 				t.Errorf("the UE is at %+v", is)
 			case !tt.want && is != nil:
@@ -433,7 +447,7 @@ func TestAnNGSetupWaitsForWhatTheNewsHasBegun(t *testing.T) {
 	if done() {
 		t.Errorf("it is done before the SMF has answered: %q", n.noted)
 	}
-	if n.reply(); !done() || n.kept().N2 != nil {
+	if n.reply(); !done() || n.has().N2 != nil {
 		t.Errorf("it is not done with: %q", n.noted)
 	}
 }
@@ -467,7 +481,7 @@ func withSession(t *testing.T) (*network, *holder) {
 	return n, h
 }
 
-// A gNB that is back at once without its UEs, and a UE that comes again by it, cost as few writes as they can: the UE is not written before its SMF has answered. Whoever
+// A gNB that is back at once without its UEs, and a UE that comes again by it, cost as few writes as they can: what has come of the loss is written with the Service Request. Whoever
 // comes when a holder has died anywhere in between has the UE where it would have been.
 func TestAUEThatComesBackAtOnce(t *testing.T) {
 	const again = gnbAt + 1
@@ -504,7 +518,7 @@ func TestAUEThatComesBackAtOnce(t *testing.T) {
 		return steps, noted
 	}
 	steps, noted := story(t, 0)
-	if writes := countPrefixed(noted, "commit "); writes != 4 {
+	if writes := countPrefixed(noted, "commit "); writes != 2 {
 		t.Errorf("it takes %d writes: %q", writes, noted)
 	}
 	for dies := range steps {
@@ -568,7 +582,7 @@ func TestAGNBThatIsFasterThanTheNews(t *testing.T) {
 			n.doubtful = false
 			n.unsure[0]()
 			n.settle()
-			is, answers := n.kept().N2, strings.Join(n.takeNoted(), ", ")
+			is, answers := n.has().N2, strings.Join(n.takeNoted(), ", ")
 			switch {
 			case tt.ends:
 				if is == nil || strings.Contains(answers, "send NGSetupResponse") {
@@ -724,7 +738,7 @@ func TestQueueOfAbandonedRequests(t *testing.T) {
 	n.gone[gnbAt] = true
 	n.term.Ended(gnbAt, "shut down")
 	n.pass(time.Second)
-	if was := n.kept().N2; was == nil || !was.Lost {
+	if was := n.has().N2; was == nil || !was.Lost {
 		t.Fatalf("the UE is at %+v", was)
 	}
 	for k := range procedure.Token(2 * mostQueued) {

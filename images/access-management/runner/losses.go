@@ -168,12 +168,14 @@ func (r *Runner) loseForGood(a association, why string) {
 		return
 	}
 	written := &settling{left: 1, then: func() {
-		delete(r.losing, a)
-		delete(r.owners, a)
-		if r.associations[a] {
-			delete(r.associations, a)
-			r.unnote(a)
-		}
+		r.writeLosses(func() {
+			delete(r.losing, a)
+			delete(r.owners, a)
+			if r.associations[a] {
+				delete(r.associations, a)
+				r.unnote(a)
+			}
+		})
 	}}
 	r.loseThose(written, a, func(at *record.Attachment) procedure.Event { return lost(at, why, false) }, written.less)
 }

@@ -36,6 +36,8 @@ type ue struct {
 	// ahead: its record is to be written when what was asked for it has been answered. owed are the times that were said of it since the last write.
 	ahead bool
 	owed  map[string]time.Time
+	// behindLoss: what is ahead has come of the loss of an access network, and is written in a while.
+	behindLoss bool
 	// life numbers those of the UEs that were here one after the other, asked counts what waits for an answer.
 	life, asked int
 	// undone are told when nothing that was asked for the UE waits for an answer any more: who is asked has it by then, whoever lives.
@@ -85,6 +87,10 @@ func (q *queued) isLost(why error) {
 // togetherFor is how long a message of which nothing has come but another record waits to be written with what comes next. A UE that asks for a PDU session as soon as it
 // is registered says so within less, and so does its gNB that it has a context.
 const togetherFor = 3 * time.Millisecond
+
+// lossFor is how long what has come of the loss of an access network waits to be written with what comes next. Most UEs that have lost theirs come again as soon as they
+// have another, and all of them at once.
+const lossFor = 2 * time.Second
 
 // atRest says whether the UE may be forgotten: the store has all of it, and nobody waits for it.
 func (u *ue) atRest() bool {
@@ -515,6 +521,9 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 	u.taken = nil
 	switch {
 	case u.goesOn(out, q) || u.comesAgain(out, q):
+		if r.isGone(q) {
+			r.writeLater(u)
+		}
 		u.ahead = true
 		u.owe(out.Due)
 		r.effects(u, out.Effects)
@@ -524,6 +533,11 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 		u.owe(out.Due)
 		u.together = append(u.together, q)
 		r.writeSoon(u)
+	case r.staysLost(u, out, q):
+		r.writeLater(u)
+		u.ahead = true
+		u.owe(out.Due)
+		r.finishLater(u, q)
 	default:
 		r.write(u, out.Due, out.Effects, q)
 	}
@@ -543,6 +557,33 @@ func (r *Runner) writeSoon(u *ue) {
 	})
 }
 
+// writeLater what has come of the loss of an access network, unless it is with something else. What is asked for the UE by then is written with its answer.
+func (r *Runner) writeLater(u *ue) {
+	if u.behindLoss {
+		return
+	}
+	u.behindLoss = true
+	r.w.After(lossFor, func() {
+		if r.stopped || u.dead || !u.behindLoss {
+			return
+		}
+		if u.behindLoss = false; u.asked == 0 {
+			r.write(u, nil, nil, queued{})
+		}
+	})
+}
+
+// writeLosses at once: then is called when what has come of losses is in the store.
+func (r *Runner) writeLosses(then func()) {
+	s := &settling{left: 1, then: then}
+	for _, u := range r.cache.all(func(u *ue) bool { return u.behindLoss }) {
+		s.more()
+		u.queue = append(u.queue, queued{op: func(*ue, error) { s.less() }})
+		r.pump(u)
+	}
+	s.less()
+}
+
 // write what is not as the store has it, then do the effects.
 func (r *Runner) write(u *ue, due map[string]time.Time, then []procedure.Effect, q queued) {
 	if u.owed != nil {
@@ -551,7 +592,7 @@ func (r *Runner) write(u *ue, due map[string]time.Time, then []procedure.Effect,
 	}
 	c, is, err := r.change(u, due)
 	together := u.together
-	u.ahead, u.owed, u.together = false, nil, nil
+	u.ahead, u.behindLoss, u.owed, u.together = false, false, nil, nil
 	switch {
 	case err != nil:
 		r.refused(u, then, append(together, q), err)
@@ -606,6 +647,29 @@ func (u *ue) comesAgain(out procedure.Output, q queued) bool {
 // this one dies before the record is written.
 func (u *ue) staysHere(out procedure.Output, q queued) bool {
 	return q.handedOver() && u.known() && len(out.Effects) == 0
+}
+
+// staysLost says that nothing has come of an association that is gone, or of an answer behind that, but another record: it comes to the next holder again while the
+// association is noted.
+func (r *Runner) staysLost(u *ue, out procedure.Output, q queued) bool {
+	return (r.isGone(q) || q.answer && u.behindLoss && !anyTime(out.Due)) && u.known() && len(out.Effects) == 0
+}
+
+// isGone says that an event is of an association that is gone, and noted.
+func (r *Runner) isGone(q queued) bool {
+	lost, is := q.Event.(procedure.AccessLost)
+	a := associationOf(&lost.At)
+	return is && r.associations[a] && r.gone(a)
+}
+
+// anyTime says that one is to be looked at, of those that were said.
+func anyTime(due map[string]time.Time) bool {
+	for _, at := range due {
+		if !at.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 // known: the store has a record of the UE, and is to have one.

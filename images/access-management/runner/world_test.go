@@ -700,6 +700,16 @@ func (p *phone) hear(nas []byte) {
 }
 
 // kept is the record of the UE in the store.
+// has is the UE as its holder has it, be that written yet or not.
+func (n *network) has() *record.UE {
+	for _, h := range n.holders {
+		if u := h.runner.ues[record.Key(supi)]; u != nil && u.state.Record != nil {
+			return u.state.Record
+		}
+	}
+	return n.kept()
+}
+
 func (n *network) kept() *record.UE {
 	found, err := n.store.Read(context.Background(), record.Key(supi))
 	if err != nil {

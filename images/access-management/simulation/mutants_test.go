@@ -22,6 +22,8 @@ var mutations = []mutation{
 		"		r.effects(u, out.Effects)\n		r.finishLater(u, q)\n	case u.staysHere", "		r.finish(q)\n		r.effects(u, out.Effects)\n	case u.staysHere", 400, "", ""},
 	{"a message that waits to be written is done with", "runner/ue.go", "		u.together = append(u.together, q)\n", "		u.together = append(u.together, queued{})\n		r.finish(q)\n", 400, "", "who has not heard says it again; the runner's TestOrderOfARegistration sees it"},
 	{"what waits to be written is not", "runner/ue.go", "		if !r.stopped && !u.dead && len(u.together) > 0 {", "		if false {", 200, "", ""},
+	{"what has come of a loss is never written", "runner/ue.go", "		if u.behindLoss = false; u.asked == 0 {", "		if u.behindLoss = false; false {", 400, "", "it is written 20 s later with its association's note; the runner's TestAnAssociationMore sees it"},
+	{"the note of an association goes before what has come of its end is written", "runner/losses.go", "		r.writeLosses(func() {", "		func(f func()) { f() }(func() {", 400, "", "nearly all is written long before; the runner's TestANoteGoesBehindWhatIsWritten sees it"},
 	{"times that wait to be written are forgotten", "runner/ue.go", "		u.owe(out.Due)\n		r.effects(", "		r.effects(", 400, "", ""},
 	{"the lease is not looked at before an effect", "runner/ue.go", "		if !r.may() {\n			return\n		}\n		switch e := e.(type) {", "		switch e := e.(type) {", 200, "speaks for", ""},
 	{"a write of unknown outcome is taken for a failure", "runner/runner.go",
