@@ -113,6 +113,7 @@ func (t *turn) deactivate() {
 		t.reply(Updated{Connection: Deactivated})
 		return
 	}
+	t.saidAgain = true
 	t.idle()
 }
 
@@ -212,6 +213,7 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 	if t.setUpBefore(taken, failed) {
 		t.tellAccessAgain(taken)
 	}
+	t.saidAgain = true
 	t.begin(Connection, connectUnit)
 }
 

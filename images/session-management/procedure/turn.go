@@ -48,6 +48,9 @@ type Output struct {
 	// Owed: where nothing is new but these times, and that an access network was asked, and the times that go were not there, all of it may be written with the
 	// next change of the record. Who takes over before that goes on without the times, and takes it that the access network was asked.
 	Owed    bool
+	// Again: who asked says so again, if whoever holds the session dies before it has answered. The effects, which the unit takes twice, may come before the
+	// write, which is that of the unit's answer.
+	Again   bool
 	Effects []Effect
 	// Ended are procedures that have ended, the first first.
 	Ended []Result
@@ -122,6 +125,8 @@ type turn struct {
 	uncommitted bool
 	// reported is the CP SEID of a report that came.
 	reported uint64
+	// saidAgain: what the AMF has said it says again where nobody answers it.
+	saidAgain bool
 }
 
 // network is the data network that the session is in, with the flows that the session alone has; nil where its Slice, or the Slice's data
@@ -221,9 +226,19 @@ func (t *turn) gone(cause string) {
 	t.s, t.create = nil, nil
 }
 
+// modifiesAlone: of a session with which nothing was under way, and of which its unit knows all, one modification is all that comes of an event.
+func (t *turn) modifiesAlone() bool {
+	if t.was == nil || t.was.Procedure != nil || t.was.Told != nil || t.s == nil || t.s.Procedure == nil || len(t.out.Effects) != 1 {
+		return false
+	}
+	asked, is := t.out.Effects[0].(AskUnit)
+	return is && asked.Operation == Modify
+}
+
 func (t *turn) output() Output {
 	t.out.State = State{Record: t.s, Asker: t.asker, Create: t.create, Policed: t.policed}
 	t.out.Busy = t.s != nil && t.s.Procedure != nil
+	t.out.Again = t.saidAgain && t.asker != 0 && t.modifiesAlone()
 	if t.s == nil {
 		t.out.Due = nil // they go with the record
 	}

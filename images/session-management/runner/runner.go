@@ -490,6 +490,11 @@ func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
 		r.effects(s, out.Effects)
 		return
 	}
+	if out.Again && s.stored.record != nil {
+		r.oweAll(s, out.Due)
+		r.effects(s, out.Effects)
+		return
+	}
 	c, is := r.change(s.key, s.stored, is, out.Due)
 	if c == nil {
 		r.effects(s, out.Effects)

@@ -119,7 +119,9 @@ func TestTimesThatAreOwed(t *testing.T) {
 		activate(w)
 		wants(t, w, "reply to 3: Updated")
 		w.deliverSetup(4)
-		wants(t, w, "commit phase 2, connection step 1", "ask modify")
+		wants(t, w, "ask modify")
+		w.answer("modify", procedure.Unit{Outcome: procedure.Done})
+		wants(t, w, "ended connection ", "commit phase 2", "reply to 4: Updated")
 		if dues(w)["access"] {
 			t.Error("the store has a time that is over")
 		}
@@ -162,6 +164,43 @@ func TestTimesThatAreOwed(t *testing.T) {
 			t.Error("the store does not have the time")
 		}
 	})
+}
+
+// What the AMF says again where it is not answered is one write, that of the unit's answer. Who takes over before has the session as it was, and hears it again.
+func TestWhatTheAMFSaysAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before, say func(*scripted)
+		phase       string
+	}{
+		"the user plane is down": {func(*scripted) {}, func(w *scripted) {
+			w.runner.DeliverTo(w.seid(), procedure.Update{From: 2, Connection: procedure.Deactivated})
+			w.settle()
+		}, "commit phase 3"},
+		"the access network has a tunnel": {func(w *scripted) {
+			w.runner.DeliverTo(w.seid(), procedure.Update{From: 3, Connection: procedure.Deactivated})
+			w.settle()
+			w.answer("modify", procedure.Unit{Outcome: procedure.Done})
+		}, func(w *scripted) { w.deliverSetup(2) }, "commit phase 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			w.establish()
+			w.connect()
+			tt.before(w)
+			w.takeNoted()
+			tt.say(w)
+			wants(t, w, "ask modify")
+			w.now = w.now.Add(2 * time.Hour) // the lease has ended
+			w.begin("b")
+			if done := w.takeNoted(); strings.Contains(done, "ask modify") {
+				t.Errorf("the next holder goes on by itself: %s", done)
+			}
+			tt.say(w)
+			wants(t, w, "ask modify")
+			w.answer("modify", procedure.Unit{Outcome: procedure.Done})
+			wants(t, w, "ended connection ", tt.phase, "reply to 2: Updated")
+		})
+	}
 }
 
 // Who does not hold the shard says nothing to anybody any more.

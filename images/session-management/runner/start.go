@@ -178,6 +178,19 @@ func (r *Runner) owe(s *session, due map[string]time.Time) {
 	}
 }
 
+// oweAll is owe, and the times that go go with the next change, too.
+func (r *Runner) oweAll(s *session, due map[string]time.Time) {
+	r.owe(s, due)
+	for name, at := range due {
+		if at.IsZero() {
+			if s.owed == nil {
+				s.owed = map[string]time.Time{}
+			}
+			s.owed[name] = at
+		}
+	}
+}
+
 // withOwed are the times of a change with those that were owed and not said anew since.
 func withOwed(due, owed map[string]time.Time) map[string]time.Time {
 	if len(owed) == 0 {
