@@ -28,7 +28,7 @@ import (
 //
 // A session for emergency services (TS 23.501 5.16.4) has steps 3, 5, 8, 10 and 11: neither subscription nor PCF nor CHF are asked, and the UDM hears nothing.
 //
-// What goes wrong before step 5 is answered with the reject for the UE; behind it, the reject is transferred and the AMF told that the context has
+// What goes wrong before step 5, which comes behind step 7, is answered with the reject for the UE; behind it, the reject is transferred and the AMF told that the context has
 // ended (steps 11 and 18).
 const (
 	establishSubscription uint8 = 1
@@ -229,14 +229,19 @@ func takeSubscription(t *turn, e Event) {
 	}
 	t.s.Unit = record.Unit{NodeID: unit.NodeID, Address: unit.Address.Addr()}
 	t.s.Procedure.PTI, t.s.Procedure.Message = request.PTI, t.create.N1
-	t.create = nil
-	t.reply(Created{Ref: t.s.Ref()}) // step 5: the record is written before
-	t.watch()
 	if network.Policy {
 		t.next(establishPolicy)
 		return
 	}
+	t.created()
 	t.open()
+}
+
+// created: step 5. The record is written before that is answered.
+func (t *turn) created() {
+	t.create = nil
+	t.reply(Created{Ref: t.s.Ref()})
+	t.watch()
 }
 
 // open charging, where something is charged, and then the N4 session.
@@ -298,9 +303,13 @@ func sessionType(asked n1.SessionType, allowed []n1.SessionType) (n1.SessionType
 	return 0, onlyOf(allowed)
 }
 
-// Step 7.
+// Step 7. Nothing is kept before the PCF has answered: an association that it has made for a holder that has died then nobody knows, and it ends with the UE's next one
+// (TS 29.512 4.2.2.2).
 
-func askPolicy(t *turn) { t.do(AskPolicy{Operation: CreatePolicy, Session: t.s.Clone()}) }
+func askPolicy(t *turn) {
+	t.out.Lazy = t.create != nil // else it is a record of a program that kept one before
+	t.do(AskPolicy{Operation: CreatePolicy, Session: t.s.Clone()})
+}
 
 func takePolicy(t *turn, e Event) {
 	p, ok := e.(Policy)
@@ -310,11 +319,14 @@ func takePolicy(t *turn, e Event) {
 	switch p.Outcome {
 	case Done:
 	case Refused: // the PCF has decided
-		t.rejectEstablishment("policy refused", n1.CauseRejectedUnspecified)
+		t.refusePolicy(http.StatusForbidden, "REQUEST_REJECTED", "policy refused", n1.CauseRejectedUnspecified)
 		return
-	default: // it may have an association that nobody knows: it ends with the UE's next one (TS 29.512 4.2.2.2)
-		t.rejectEstablishment("no answer of the PCF", n1.CauseNetworkFailure)
+	default: // it may have an association that nobody knows, as above
+		t.refusePolicy(http.StatusGatewayTimeout, "PEER_NOT_RESPONDING", "no answer of the PCF", n1.CauseNetworkFailure)
 		return
+	}
+	if t.create != nil {
+		t.created()
 	}
 	t.s.Policy = p.URI
 	t.s.Decided = and(t.s.Decided, p.Decided)
@@ -330,6 +342,19 @@ func takePolicy(t *turn, e Event) {
 		newQoS(t.s, network)
 	}
 	t.open()
+}
+
+// refusePolicy: why is what is counted.
+func (t *turn) refusePolicy(status int, cause, why string, told n1.Cause) {
+	if t.create == nil {
+		t.rejectEstablishment(why, told)
+		return
+	}
+	request, _ := readEstablishment(*t.create) // it was read before
+	f := refused(status, cause, request, told)
+	f.Detail = why
+	t.reply(f)
+	t.gone(why)
 }
 
 // Step 10.
@@ -380,6 +405,11 @@ func (t *turn) addressTaken(e Event) {
 		request, _ := readEstablishment(*t.create)
 		f := refused(http.StatusInternalServerError, "INSUFFICIENT_RESOURCES_SLICE_DNN", request, n1.CauseInsufficientResources)
 		f.Detail = "the subscriber's static address is another session's"
+		if p, is := e.(Policy); is {
+			left := t.s.Clone()
+			left.Policy = p.URI
+			t.do(AskPolicy{Operation: DeletePolicy, Session: left})
+		}
 		t.refuseCreate(f)
 	case ok && Kind(t.s.Procedure.Kind) == Establishment && n4.Established(t.s, u.Established) == nil:
 		t.s.IPv4, t.s.IPv6, t.s.Uplink = static4, static6, record.Tunnel{}

@@ -128,8 +128,11 @@ func TestEstablishmentRefused(t *testing.T) {
 		{name: "nothing both allow", with: only(n1.IPv4), acts: []act{asked, {name: "the subscription", event: Subscription{Types: []n1.SessionType{n1.IPv6}}}}},
 		{name: "no unit serves", with: func(list []configuration.Slice) { list[0].DataNetworks[0].Units = nil }, acts: []act{asked, subscribed}},
 		{name: "the PCF refuses", with: withPolicy, acts: []act{
-			asked, subscribed, {name: "the policy", event: Policy{Outcome: Refused}}, {name: "the unit has nothing to delete", event: Unit{Outcome: Refused, Cause: 65}},
-			{name: "the AMF has the reject", event: Transferred{Outcome: Done}}, {name: "the AMF has heard", event: Notified{Outcome: Done}},
+			asked, subscribed, {name: "the policy", event: Policy{Outcome: Refused}},
+		}},
+		{name: "a static address is another session's, and the PCF has an association", with: withPolicy, acts: []act{
+			asked, {name: "the subscription", event: Subscription{IPv4: netip.MustParseAddr("10.60.0.1")}},
+			{name: "the policy", event: AddressTaken{Event: Policy{Outcome: Done, URI: "http://pcf/1"}}},
 		}},
 		{name: "the PCF does not answer", with: withPolicy, acts: []act{asked, subscribed, {name: "the policy", event: Policy{Outcome: Unknown}}}},
 		{name: "the unit refuses", acts: []act{
