@@ -36,7 +36,9 @@ type Placed struct {
 }
 
 // Wanted says that somebody waits for the UE, or is to hear something of it, of whom the store does not know.
-func (s State) Wanted() bool { return len(s.live.reaching)+len(s.live.locating)+len(s.live.unheard) > 0 }
+func (s State) Wanted() bool {
+	return len(s.live.reaching)+len(s.live.locating)+len(s.live.unheard) > 0
+}
 
 func (Reach) event()  {}
 func (Locate) event() {}

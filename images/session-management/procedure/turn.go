@@ -47,7 +47,7 @@ type Output struct {
 	Due map[string]time.Time
 	// Owed: where nothing is new but these times, and that an access network was asked, and the times that go were not there, all of it may be written with the
 	// next change of the record. Who takes over before that goes on without the times, and takes it that the access network was asked.
-	Owed    bool
+	Owed bool
 	// Again: who asked says so again, if whoever holds the session dies before it has answered. The effects, which the unit takes twice, may come before the
 	// write, which is that of the unit's answer.
 	Again   bool
