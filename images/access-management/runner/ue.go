@@ -630,17 +630,20 @@ func (u *ue) owe(due map[string]time.Time) {
 // goesOn says that an answer has only led to the next question of the procedure that the store has: what came of both is written together. A holder that takes up
 // the record as the store has it asks for both, as it would if this one had died before the first was answered.
 func (u *ue) goesOn(out procedure.Output, q queued) bool {
+	return q.answer && u.sameProcedure() && len(out.Due) == 0 && len(out.Ended) == 0 && asksOnly(out, procedure.Repeats)
+}
+
+// sameProcedure: the store has the UE in the procedure in which it is.
+func (u *ue) sameProcedure() bool {
 	was, is := u.stored.record, u.state.Record
-	return q.answer && !u.fresh && was != nil && is != nil && was.Procedure != nil && is.Procedure != nil &&
-		was.Procedure.Kind == is.Procedure.Kind && was.Procedure.Began == is.Procedure.Began &&
-		len(out.Due) == 0 && len(out.Ended) == 0 && asksOnly(out, procedure.Repeats)
+	return u.known() && was.Procedure != nil && is.Procedure != nil && was.Procedure.Kind == is.Procedure.Kind && was.Procedure.Began == is.Procedure.Began
 }
 
 // comesAgain says that an event has only led to questions that it leads the next holder to as well, to which it comes again if this one dies before it has written the
 // record: a message that is not done with, or the loss of an access network. What came of the event is written with the answers.
 func (u *ue) comesAgain(out procedure.Output, q queued) bool {
 	_, loss := q.Event.(procedure.AccessLost)
-	return (loss || q.handedOver()) && u.known() && asksOnly(out, procedure.Idempotent)
+	return (loss || q.handedOver()) && u.known() && (asksOnly(out, procedure.Idempotent) || q.handedOver() && u.sameProcedure() && asksOnly(out, procedure.Repeats))
 }
 
 // staysHere says that nothing has come of a message but another record, for which nobody waits: the message comes to the next holder again, which makes the same of it, if
