@@ -37,8 +37,22 @@ func (r *Runner) once(f func()) {
 	f()
 }
 
+// handed is a message as its terminator numbers it; one that is shared is another beside.
+type handed struct {
+	terminator string
+	number     uint64
+	shared     bool
+}
+
 func (r *Runner) delivered(terminator string, d *link.Deliver) {
+	is := handed{terminator, d.Number, d.Shared}
+	if r.handling[is] { // it was on its way already when the terminator handed it over again
+		r.counts.Repetitions++
+		return
+	}
+	r.handling[is] = true
 	done := func() {
+		delete(r.handling, is)
 		if r.may() {
 			r.w.Post(terminator, &link.Done{Number: d.Number})
 		}
@@ -62,9 +76,9 @@ func (r *Runner) delivered(terminator string, d *link.Deliver) {
 	if ran != nil {
 		at.RAN = uint32(*ran)
 	}
-	first, is := m.(*n2.InitialUEMessage)
+	first, begins := m.(*n2.InitialUEMessage)
 	switch {
-	case is:
+	case begins:
 		r.initial(at, first, d, done)
 	case !n2.UEAssociated(m):
 		r.fromGNB(at, d, m, done)

@@ -46,6 +46,7 @@ type Runner struct {
 	begun              bool
 	lost               bool // the store may have lost writes of UEs that were not visited since
 	held               []func()
+	handling           map[handed]bool // messages that are not done with
 	associations       map[association]bool
 	noting             map[association][]func()
 	losing             map[association]bool
@@ -104,7 +105,7 @@ func New(c Config) *Runner {
 		w: c.World, log: c.Log, shard: c.Shard, shardName: c.ShardName, lease: c.Lease, sealer: c.Sealer, keys: c.Keys, writer: c.Writer,
 		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{}, left: map[string]bool{},
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
-		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, owners: map[association]owner{},
+		handling: map[handed]bool{}, associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, owners: map[association]owner{},
 		warned: map[association]time.Time{}, announced: map[association]announcement{}, said: map[association]*record.GNB{}, settingUp: map[association]int{}, unsure: map[association][]func(){},
 		sends: sends{next: c.Writer + 1}, gave: map[string]time.Time{},
 		statuses: statuses{list: map[string]*listening{}},

@@ -302,6 +302,32 @@ func TestAGNBThatTakesNothing(t *testing.T) {
 	}
 }
 
+// A message that is under way is handed over again where the connection to its terminator was lost: it is not another, be it protected against that or not.
+func TestAMessageThatIsHandedOverTwice(t *testing.T) {
+	n, h := withSession(t)
+	n.manual = true
+	n.phone.asks()
+	n.settle()
+	if len(n.asks) != 1 {
+		t.Fatalf("the SMF is not asked: %q", n.noted)
+	}
+	n.takeNoted()
+	n.term.WorkerGone(h.id)
+	n.term.WorkerCame(h.id)
+	n.term.Took(h.id, &link.Hello{Version: link.Version, Worker: fmt.Sprint(h.id), Shards: mostShards})
+	n.term.Took(h.id, &link.Holds{Shard: h.shard, Epoch: h.lease.Epoch})
+	n.settle()
+	if got := h.runner.Counts().Repetitions; got != 1 || len(n.asks) != 1 {
+		t.Errorf("%d repetitions, want 1; %q", got, n.noted)
+	}
+	for len(n.asked) > 0 {
+		n.reply()
+	}
+	if all, _ := n.term.Waiting(); all != 0 {
+		t.Errorf("%d messages were not done with: %q", all, n.noted)
+	}
+}
+
 // A first message that the holder before has taken and not said so is not taken for another: what it has begun is gone on with.
 func TestAFirstMessageAgain(t *testing.T) {
 	n, h := registered(t)

@@ -80,6 +80,7 @@ var recent = []uint64{
 	97270,  // a holder died while the UDM was told of a UE again, and the next one told it when another AMF had the UE
 	97659,  // behind a lost connection a gNB's record said for a moment that it was asked what it had not heard
 	100653, // a UE left memory before its SMF had heard that it has arrived
+	106075, // a message that was on its way came to a holder twice, and its UE has no protection against that
 }
 
 func made(seed uint64) (*world, error) {
