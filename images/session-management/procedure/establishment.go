@@ -482,6 +482,7 @@ func takeAccepted(t *turn, e Event) {
 	t.over("")
 	t.due(dueAccess, accessTime)
 	t.register(false)
+	t.out.Soon = x.Outcome == Done // the access network's tunnel
 }
 
 // register the session with the UDM, or that it has gone.

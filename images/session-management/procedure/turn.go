@@ -50,7 +50,9 @@ type Output struct {
 	Owed bool
 	// Again: who asked says so again, if whoever holds the session dies before it has answered. The effects, which the unit takes twice, may come before the
 	// write, which is that of the unit's answer.
-	Again   bool
+	Again bool
+	// Soon: what comes next comes in a moment, as a rule. The write, and the effects behind it, may wait so long; who takes over meanwhile does the last step again.
+	Soon    bool
 	Effects []Effect
 	// Ended are procedures that have ended, the first first.
 	Ended []Result

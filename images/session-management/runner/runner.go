@@ -64,6 +64,9 @@ type session struct {
 	// those of this life.
 	owed  map[string]time.Time
 	begun bool
+	// soon: the record is written in a moment, if it is not with what comes next. behind are the effects behind that write.
+	soon   bool
+	behind []procedure.Effect
 	// loaded are told when it is, watchers when it is at rest.
 	loaded, watchers []func(error)
 	// elsewhere counts how often another shard was told to end what it has under this name.
@@ -85,7 +88,7 @@ func (q queued) is(s *session) bool {
 }
 
 func (s *session) atRest() bool {
-	return !s.loading && !s.writing && !s.busy && len(s.queue) == 0 && len(s.watchers) == 0
+	return !s.loading && !s.writing && !s.busy && !s.soon && len(s.queue) == 0 && len(s.watchers) == 0
 }
 
 // The bounds of a session's queue, of a write's repetitions.
@@ -417,7 +420,7 @@ func (r *Runner) pump(s *session) {
 		}
 		r.handle(s, q.Event, q.came)
 	}
-	if r.stopped || s.loading || s.writing || s.busy || len(s.queue) > 0 || r.sessions[s.key] != s {
+	if r.stopped || s.loading || s.writing || s.busy || s.soon || len(s.queue) > 0 || r.sessions[s.key] != s {
 		return
 	}
 	if s.state.Record == nil {
@@ -490,20 +493,49 @@ func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
 		r.effects(s, out.Effects)
 		return
 	}
-	if out.Again && s.stored.record != nil {
+	switch {
+	case out.Again && s.stored.record != nil:
 		r.oweAll(s, out.Due)
 		r.effects(s, out.Effects)
-		return
+	case out.Soon && s.stored.record != nil:
+		r.oweAll(s, out.Due)
+		s.behind = append(s.behind, out.Effects...)
+		r.writeSoon(s)
+	default:
+		r.commit(s, is, out.Due, &write{effects: out.Effects, before: before, event: e})
 	}
-	c, is := r.change(s.key, s.stored, is, out.Due)
-	if c == nil {
-		r.effects(s, out.Effects)
+}
+
+// soonFor is how long the end of an establishment waits to be written with the access network's tunnel.
+const soonFor = 3 * time.Millisecond
+
+// writeSoon what is not as the store has it, unless it is with something else.
+func (r *Runner) writeSoon(s *session) {
+	s.soon = true
+	r.w.After(soonFor, func() {
+		if r.stopped || r.sessions[s.key] != s || !s.soon || s.writing || s.busy {
+			return
+		}
+		is, err := encoded(s.key, s.state.Record)
+		if err != nil {
+			r.refused(s, s.behind, err)
+			return
+		}
+		r.commit(s, is, nil, &write{before: s.state})
+	})
+}
+
+// commit the record with these times, and what is owed; then the effects.
+func (r *Runner) commit(s *session, is stored, due map[string]time.Time, x *write) {
+	x.effects, s.behind, s.soon = append(s.behind, x.effects...), nil, false
+	if x.change, x.is = r.change(s.key, s.stored, is, due); x.change == nil {
+		r.effects(s, x.effects)
 		return
 	}
 	s.begun = s.begun || s.stored.record == nil
-	c.Due, s.owed = withOwed(c.Due, s.owed), nil
+	x.change.Due, s.owed = withOwed(x.change.Due, s.owed), nil
 	s.writing = true
-	r.write(s, &write{change: c, is: is, effects: out.Effects, before: before, event: e}, firstPause)
+	r.write(s, x, firstPause)
 }
 
 // write of a session's record, and the effects behind it. before is what the session was, and event what has changed it.

@@ -39,7 +39,9 @@ func TestOrderOfAnEstablishment(t *testing.T) {
 	w.answer("establish", made())
 	wants(t, w, "commit phase 1, establishment step 4", "ask transfer")
 	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
-	wants(t, w, "ended establishment ", "commit phase 1")
+	wants(t, w, "ended establishment ") // the tunnel comes in a moment
+	w.pass(soonFor)
+	wants(t, w, "commit phase 1")
 	w.deliver(procedure.Release{From: 2})
 	wants(t, w, "commit phase 4, release step 1", "ask delete 9")
 	w.answer("delete 9", procedure.Unit{Outcome: procedure.Done})
@@ -234,6 +236,40 @@ func TestALeaseThatIsLost(t *testing.T) {
 	}
 }
 
+// An access network that has a tunnel at once waits for no write of the establishment, and that is written with the tunnel. Who takes over meanwhile has the accept
+// transferred again.
+func TestATunnelThatComesAtOnce(t *testing.T) {
+	for name, dies := range map[string]bool{"the holder lives": false, "the holder dies": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			w.deliver(create(1))
+			w.answer("subscription", procedure.Subscription{})
+			w.answer("establish", made())
+			w.takeNoted()
+			w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
+			wants(t, w, "ended establishment ")
+			w.deliverSetup(2)
+			wants(t, w, "ask modify")
+			w.pass(2 * soonFor)
+			if done := w.takeNoted(); done != "" {
+				t.Errorf("while the unit is asked: %s", done)
+			}
+			if dies {
+				w.now = w.now.Add(2 * time.Hour)
+				w.asked = map[string]func(procedure.Event){}
+				w.begin("b")
+				wants(t, w, "ask transfer")
+				return
+			}
+			w.answer("modify", procedure.Unit{Outcome: procedure.Done})
+			wants(t, w, "ended connection ", "commit phase 2", "reply to 2: Updated")
+			if s := w.runner.sessions[record.Key(supi, 1)]; s.soon || len(s.behind) > 0 || s.owed != nil {
+				t.Errorf("something waits: %+v", s)
+			}
+		})
+	}
+}
+
 // A new holder asks again what may have been asked, from the step that is in the store.
 func TestANewHolder(t *testing.T) {
 	w := newScripted(t)
@@ -247,7 +283,7 @@ func TestANewHolder(t *testing.T) {
 	w.answer("establish", made())
 	wants(t, w, "commit phase 1, establishment step 4", "ask transfer")
 	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
-	wants(t, w, "ended establishment ", "commit phase 1", "commit phase 1") // the second for the subscription, which is due since an hour
+	wants(t, w, "ended establishment ", "commit phase 1") // for the subscription, which is due since an hour
 }
 
 // A session's queue is bounded, and who has given up is not served.
@@ -466,7 +502,9 @@ func TestTheNextSessionOfTheName(t *testing.T) {
 	w.answer("establish", made())
 	w.takeNoted()
 	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
-	wants(t, w, "ended establishment ", "commit phase 1", "reply to 4: 404 CONTEXT_NOT_FOUND")
+	wants(t, w, "ended establishment ", "reply to 4: 404 CONTEXT_NOT_FOUND")
+	w.pass(soonFor)
+	wants(t, w, "commit phase 1")
 	if w.seid() == before {
 		t.Error("the session that there was")
 	}

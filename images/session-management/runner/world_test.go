@@ -274,6 +274,7 @@ func (w *scripted) establish() {
 	w.answer("subscription", procedure.Subscription{})
 	w.answer("establish", made())
 	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
+	w.pass(soonFor)
 	w.takeNoted()
 }
 
