@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"hash/fnv"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -35,6 +36,16 @@ type Settings struct {
 	Backoff time.Duration
 	// Removed: the AMF is going for good. What it has it serves as long as it is there; gNBs and other functions choose another one.
 	Removed bool
+	// Terminators that gNBs are told of (TS 38.413 8.7.3), those that are going not among them; none where gNBs cannot reach each by an address of its own.
+	Terminators []Terminator
+}
+
+// Terminator of N2 as gNBs reach it, at the port of NGAP.
+type Terminator struct {
+	// Pod is what it is called.
+	Pod string
+	// Addresses of it, at least one.
+	Addresses []netip.Addr
 }
 
 // PLMN that is served.

@@ -718,6 +718,24 @@ type N2Status struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	Addresses []string `json:"addresses,omitempty"`
+	// pods that gNBs may connect to by n2.networkAttachmentDefinition, each with its own of addresses: core5g's own AMF tells gNBs of all of them. One is
+	// here from when it is Ready until it is being deleted.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=name
+	Pods []N2Pod `json:"pods,omitempty"`
 	// transport of NGAP.
 	Transport N2Transport `json:"transport"`
+}
+
+// N2Pod is a pod that gNBs connect to.
+type N2Pod struct {
+	// name of the pod.
+	Name string `json:"name"`
+	// addresses of its interface n2, each as address:port.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Addresses []string `json:"addresses"`
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -22,8 +24,9 @@ func (r *Reconciler) observeN2(ctx context.Context, s *scope) error {
 		}
 		for _, service := range f.Services {
 			if service.Name == specs.N2ServiceName(s.core.Name) {
+				before := ptr.Deref(s.core.Status.N2, api.N2Status{}).Pods
 				s.core.Status.N2 = &api.N2Status{Address: n2Address(service), Transport: s.core.Spec.N2.Transport}
-				if err := r.observeN2Network(ctx, s, service.Spec.Selector); err != nil {
+				if err := r.observeN2Network(ctx, s, service.Spec.Selector, before); err != nil {
 					return err
 				}
 			}
@@ -32,8 +35,10 @@ func (r *Reconciler) observeN2(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observeN2Network reads from the pods that gNBs connect to what Multus has really attached, where the core has them on a network of N2's own.
-func (r *Reconciler) observeN2Network(ctx context.Context, s *scope, selector map[string]string) error {
+// observeN2Network reads from the pods that gNBs connect to what Multus has really attached, where the core has them on a network of N2's own. gNBs are told
+// of those that were Ready once, before too, and are not being deleted: what they could not connect to they are not told again, and what is not Ready for a moment
+// keeps its associations.
+func (r *Reconciler) observeN2Network(ctx context.Context, s *scope, selector map[string]string, before []api.N2Pod) error {
 	definition := s.core.Spec.N2.NetworkAttachmentDefinition
 	if definition == "" {
 		return nil
@@ -53,11 +58,17 @@ func (r *Reconciler) observeN2Network(ctx context.Context, s *scope, selector ma
 				"of spec.n2: look whether Multus and the definition are there, or leave n2.networkAttachmentDefinition out", specs.InterfaceN2, pod.Name, definition))
 			continue
 		}
+		own := api.N2Pod{Name: pod.Name}
 		for _, ip := range workloads.AttachedTo(pod)[at].IPs {
-			s.core.Status.N2.Addresses = append(s.core.Status.N2.Addresses, net.JoinHostPort(ip, strconv.Itoa(int(s.core.Spec.N2.Port))))
+			own.Addresses = append(own.Addresses, net.JoinHostPort(ip, strconv.Itoa(int(s.core.Spec.N2.Port))))
+		}
+		s.core.Status.N2.Addresses = append(s.core.Status.N2.Addresses, own.Addresses...)
+		if workloads.PodReady(pod) || slices.ContainsFunc(before, func(p api.N2Pod) bool { return p.Name == pod.Name }) {
+			s.core.Status.N2.Pods = append(s.core.Status.N2.Pods, own)
 		}
 	}
 	slices.Sort(s.core.Status.N2.Addresses)
+	slices.SortFunc(s.core.Status.N2.Pods, func(a, b api.N2Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 

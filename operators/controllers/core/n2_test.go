@@ -31,6 +31,40 @@ func TestAddressesOnN2(t *testing.T) {
 	n2 := func(ips string) string {
 		return `[` + eth0 + `,{"name":"ran/n2","interface":"n2","ips":[` + ips + `]}]`
 	}
+	ready := func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	leaving := func(p *corev1.Pod) {
+		p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{"a/b"}
+	}
+	a, b := api.N2Pod{Name: "a", Addresses: []string{"172.30.2.5:38412"}}, api.N2Pod{Name: "b", Addresses: []string{"172.30.2.6:38412", "[2001:db8::6]:38412"}}
+	two := []string{"172.30.2.5:38412", "172.30.2.6:38412", "[2001:db8::6]:38412"}
+	ofB := n2(`"172.30.2.6","2001:db8::6"`)
+	for name, c := range map[string]struct {
+		before []api.N2Pod
+		pods   []*corev1.Pod
+		want   []string
+		told   []api.N2Pod
+	}{
+		"all are Ready":                          {nil, []*corev1.Pod{pod("b", ofB, ready), pod("a", n2(`"172.30.2.5"`), ready)}, two, []api.N2Pod{a, b}},
+		"one is not yet":                         {nil, []*corev1.Pod{pod("b", ofB, ready), pod("a", n2(`"172.30.2.5"`))}, two, []api.N2Pod{b}},
+		"one was, and is not for a moment":       {[]api.N2Pod{a, b}, []*corev1.Pod{pod("b", ofB, ready), pod("a", n2(`"172.30.2.5"`))}, two, []api.N2Pod{a, b}},
+		"one goes":                               {[]api.N2Pod{a, b}, []*corev1.Pod{pod("b", ofB, ready), pod("a", n2(`"172.30.2.5"`), ready, leaving)}, two[1:], []api.N2Pod{b}},
+		"one has gone":                           {[]api.N2Pod{a, b}, []*corev1.Pod{pod("b", ofB, ready)}, two[1:], []api.N2Pod{b}},
+		"one has another address, and is Ready":  {[]api.N2Pod{{Name: "a", Addresses: []string{"172.30.2.9:38412"}}}, []*corev1.Pod{pod("a", n2(`"172.30.2.5"`), ready)}, two[:1], []api.N2Pod{a}},
+		"no definition is asked for any more":    {},
+		"all are Ready, and Multus says nothing": {[]api.N2Pod{a}, []*corev1.Pod{pod("a", "", ready)}, nil, nil},
+	} {
+		t.Run("told: "+name, func(t *testing.T) {
+			status, _ := observed(t, "ran/n2", labels, c.pods, c.before)
+			if diff := cmp.Diff(c.want, status.Addresses); diff != "" {
+				t.Errorf("addresses (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.told, status.Pods); diff != "" {
+				t.Errorf("pods (-want +got):\n%s", diff)
+			}
+		})
+	}
 	for name, c := range map[string]struct {
 		definition string
 		pods       []*corev1.Pod
@@ -50,24 +84,31 @@ func TestAddressesOnN2(t *testing.T) {
 		"another function's pod": {"n2", []*corev1.Pod{pod("a", n2(`"172.30.2.5"`), func(p *corev1.Pod) { p.Labels = nil })}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := fake.NewClientBuilder()
-			for _, p := range c.pods {
-				objects = objects.WithObjects(p)
-			}
-			core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "core5g"}}
-			core.Spec.N2 = api.N2Spec{Port: 38412, NetworkAttachmentDefinition: c.definition}
-			core.Status.N2 = &api.N2Status{Address: "10.96.0.9:38412"}
-			s := &scope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}
-			s.conditions.Yes(api.ConditionAMFReady, api.ReasonReady, "")
-			if err := (&Reconciler{Client: objects.Build()}).observeN2Network(t.Context(), s, labels); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, core.Status.N2.Addresses); diff != "" {
+			status, conditions := observed(t, c.definition, labels, c.pods, nil)
+			if diff := cmp.Diff(c.want, status.Addresses); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			if ready := core.Status.Conditions[0]; (ready.Status == metav1.ConditionTrue) != (c.lacks == "") || !strings.Contains(ready.Message, c.lacks) {
+			if ready := conditions[0]; (ready.Status == metav1.ConditionTrue) != (c.lacks == "") || !strings.Contains(ready.Message, c.lacks) {
 				t.Errorf("AMFReady is %s, %s, want pod %q in it", ready.Status, ready.Message, c.lacks)
 			}
 		})
 	}
+}
+
+// observed of those pods, with what status has said of them before.
+func observed(t *testing.T, definition string, labels map[string]string, pods []*corev1.Pod, before []api.N2Pod) (*api.N2Status, []metav1.Condition) {
+	t.Helper()
+	objects := fake.NewClientBuilder()
+	for _, p := range pods {
+		objects = objects.WithObjects(p)
+	}
+	core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "core5g"}}
+	core.Spec.N2 = api.N2Spec{Port: 38412, NetworkAttachmentDefinition: definition}
+	core.Status.N2 = &api.N2Status{Address: "10.96.0.9:38412"}
+	s := &scope{core: core, conditions: conditions.Of(&core.Status.Conditions, 1)}
+	s.conditions.Yes(api.ConditionAMFReady, api.ReasonReady, "")
+	if err := (&Reconciler{Client: objects.Build()}).observeN2Network(t.Context(), s, labels, before); err != nil {
+		t.Fatal(err)
+	}
+	return core.Status.N2, core.Status.Conditions
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 
 	"core5g.dev/core5g/images/access-management/configuration"
 	"core5g.dev/core5g/images/access-management/procedure"
@@ -106,7 +107,33 @@ func settingsOf(core *v1alpha1.Core5G) (*procedure.Settings, error) {
 			return nil, fmt.Errorf("spec.amf.networkName: %w", err)
 		}
 	}
-	return n.Settings()
+	settings, err := n.Settings()
+	if err == nil {
+		settings.Terminators = terminatorsOf(core.Status.N2)
+	}
+	return settings, err
+}
+
+// portOfNGAP is the one by which a gNB connects to an address that it is told, since it is told no port (TS 38.412 7, TS 38.413 9.3.2.6).
+const portOfNGAP = 38412
+
+// terminatorsOf the status are those that the operator says gNBs can reach one by one. What cannot be read is none of them.
+func terminatorsOf(n2 *v1alpha1.N2Status) (out []procedure.Terminator) {
+	if n2 == nil {
+		return nil
+	}
+	for _, pod := range n2.Pods {
+		x := procedure.Terminator{Pod: pod.Name}
+		for _, text := range pod.Addresses {
+			if at, err := netip.ParseAddrPort(text); err == nil && at.Port() == portOfNGAP {
+				x.Addresses = append(x.Addresses, at.Addr().Unmap().WithZone(""))
+			}
+		}
+		if len(x.Addresses) > 0 {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 func sliceOf(s v1alpha1.SNSSAI) (record.Slice, error) {

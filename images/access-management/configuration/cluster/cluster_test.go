@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"core5g.dev/core5g/operators/api/v1alpha1"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +89,38 @@ func TestBuildOfPLMNsThatDiffer(t *testing.T) {
 	both.PLMNs[1].TACs, both.PLMNs[1].Slices = []uint32{11}, []record.Slice{{SST: 3}}
 	if got, refusals = Build(o, &Good{}); len(refusals) != 0 || cmp.Diff(both, got) != "" {
 		t.Errorf("of its own slices too: refusals %v (-want +got):\n%s", refusals, cmp.Diff(both, got))
+	}
+}
+
+// gNBs are told of the pods that they can reach one by one, at the port that goes without saying.
+func TestBuildOfTerminators(t *testing.T) {
+	pod := func(name string, addresses ...string) v1alpha1.N2Pod {
+		return v1alpha1.N2Pod{Name: name, Addresses: addresses}
+	}
+	terminator := func(pod string, addresses ...string) procedure.Terminator {
+		x := procedure.Terminator{Pod: pod}
+		for _, a := range addresses {
+			x.Addresses = append(x.Addresses, netip.MustParseAddr(a))
+		}
+		return x
+	}
+	for name, c := range map[string]struct {
+		status *v1alpha1.N2Status
+		want   []procedure.Terminator
+	}{
+		"no status":                          {},
+		"behind a Service alone":             {status: &v1alpha1.N2Status{Address: "10.96.0.9:38412"}},
+		"of IPv4, and of both":               {&v1alpha1.N2Status{Pods: []v1alpha1.N2Pod{pod("a", "192.0.2.1:38412"), pod("b", "192.0.2.2:38412", "[2001:db8::2]:38412")}}, []procedure.Terminator{terminator("a", "192.0.2.1"), terminator("b", "192.0.2.2", "2001:db8::2")}},
+		"one at another port":                {&v1alpha1.N2Status{Pods: []v1alpha1.N2Pod{pod("a", "192.0.2.1:38413"), pod("b", "192.0.2.2:38412")}}, []procedure.Terminator{terminator("b", "192.0.2.2")}},
+		"an address that is none, of a pod":  {&v1alpha1.N2Status{Pods: []v1alpha1.N2Pod{pod("a", "n2:38412", "192.0.2.1:38412"), pod("b")}}, []procedure.Terminator{terminator("a", "192.0.2.1")}},
+		"an IPv4 address written as IPv6 is": {&v1alpha1.N2Status{Pods: []v1alpha1.N2Pod{pod("a", "[::ffff:192.0.2.1]:38412")}}, []procedure.Terminator{terminator("a", "192.0.2.1")}},
+	} {
+		o := core(t, "")
+		o.Status.N2 = c.status
+		got, refusals := Build(o, &Good{})
+		if diff := cmp.Diff(c.want, got.Terminators, cmpopts.EquateComparable(netip.Addr{})); diff != "" || len(refusals) != 0 {
+			t.Errorf("%s: refusals %v (-want +got):\n%s", name, refusals, diff)
+		}
 	}
 }
 
