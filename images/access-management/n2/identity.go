@@ -149,6 +149,17 @@ type Cell struct {
 // Address is a Transport Layer Address (TS 38.413 9.3.2.4): IPv4, IPv6, or both.
 type Address struct{ IPv4, IPv6 netip.Addr }
 
+// String writes it for people.
+func (a Address) String() string {
+	switch {
+	case !a.IPv6.IsValid():
+		return a.IPv4.String()
+	case !a.IPv4.IsValid():
+		return a.IPv6.String()
+	}
+	return a.IPv4.String() + "/" + a.IPv6.String()
+}
+
 // PLMNSlices are those that an NG-RAN node or an AMF serves in a PLMN, 1 to 1024, and with an extension more.
 type PLMNSlices struct {
 	PLMN   PLMN

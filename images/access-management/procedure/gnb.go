@@ -17,7 +17,7 @@ import (
 //
 //	8.7.1  NG Setup                       setup: refused where no PLMN, tracking area, or slice is in common
 //	8.7.2  RAN Configuration Update       reconfigure; the first of an association: Join
-//	8.7.3  AMF Configuration Update       Announce: the Settings are others than it has heard of
+//	8.7.3  AMF Configuration Update       Announce: the Settings are others than it has heard of; NewOffer: so are the terminators
 //	8.7.4  NG Reset                       reset: all UEs of the association, or those that are named, are lost
 //	8.8    RAN Configuration Transfer     relayed to the gNB that it names
 //
@@ -38,6 +38,11 @@ type GNBOutput struct {
 	// Taken: it has taken the AMF Configuration Update that it was sent. Refused, it is not sent it again for that long.
 	Taken bool
 	Wait  time.Duration
+	// Firm: of one that it refuses, it has not said when to come again. Made are associations that it says it has made since it was told to, Failed those that it could
+	// not.
+	Firm   bool
+	Made   []n2.Address
+	Failed []n2.RefusedAssociation
 	// Configured: it has said what it is, by NG Setup or RAN Configuration Update.
 	Configured bool
 	// Remove are associations of its interface that are to be ended.
@@ -72,9 +77,9 @@ func HandleGNB(s *Settings, g *record.GNB, kept bool, m n2.Message) GNBOutput {
 	case *n2.UplinkRANConfigurationTransfer:
 		return relay(g, m)
 	case *n2.AMFConfigurationUpdateAcknowledge:
-		return GNBOutput{GNB: g, Taken: true}
+		return GNBOutput{GNB: g, Taken: true, Made: m.Made, Failed: m.Refused}
 	case *n2.AMFConfigurationUpdateFailure:
-		return GNBOutput{GNB: g, Wait: waits[m.Wait], Refused: "the gNB refuses an AMF Configuration Update: " + m.Cause.String()}
+		return GNBOutput{GNB: g, Wait: waits[m.Wait], Firm: m.Wait == n2.WaitNotSaid, Refused: "the gNB refuses an AMF Configuration Update: " + m.Cause.String()}
 	case *n2.ErrorIndication, *n2.NGResetAcknowledge:
 		return GNBOutput{GNB: g}
 	}
@@ -222,7 +227,8 @@ func Join(s *Settings, of *record.GNB, m *n2.RANConfigurationUpdate) GNBOutput {
 	}
 	is := *of
 	is.Interface, is.Doubtful = of.Root(), false
-	is.Reduction, is.Told = record.UnsureReduction, 0 // it hears that by another one, as long as there is that
+	is.Reduction, is.Told, is.Offered = record.UnsureReduction, 0, 0 // it hears that by another one, as long as there is that
+	is.Asked, is.Offering = 0, 0
 	out := reconfigure(s, &is, m)
 	if !out.Configured {
 		out.GNB = nil
@@ -296,14 +302,25 @@ func Between(g *record.GNB, p n2.AssociationPair) bool {
 
 // ends says whether one of an end's addresses, as SCTP has them (192.0.2.1/192.0.2.2:38412, [2001:db8::1]:38412), is that one.
 func ends(at string, a n2.Address) bool {
+	return slices.ContainsFunc(addressesOf(at), func(x netip.Addr) bool { return x == a.IPv4 || x == a.IPv6 })
+}
+
+func addressesOf(at string) (out []netip.Addr) {
 	if n := strings.LastIndexByte(at, ':'); n >= 0 {
 		at = at[:n]
 	}
 	for s := range strings.SplitSeq(at, "/") {
-		x, err := netip.ParseAddr(strings.Trim(s, "[]"))
-		if x = x.Unmap(); err == nil && (x == a.IPv4 || x == a.IPv6) {
-			return true
+		if x, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
+			out = append(out, x.Unmap())
 		}
 	}
-	return false
+	return out
+}
+
+// firstOf an end's addresses; none: it is not known.
+func firstOf(at string) netip.Addr {
+	if list := addressesOf(at); len(list) > 0 {
+		return list[0]
+	}
+	return netip.Addr{}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strings"
 )
 
 // GNB is what a gNB has said of itself (TS 38.413 8.7.1, 8.7.2). The association's terminator keeps it, as octets that it does not read, and tells it every
@@ -40,12 +41,26 @@ type GNB struct {
 	Interface uint64 `cbor:"15,keyasint,omitempty"`
 	// Said is when the gNB said last what it is, by whichever association of the interface; Unix time in ms.
 	Said int64 `cbor:"16,keyasint,omitempty"`
+	// Ends are addresses of N2 terminators that it may have heard of (AMF Configuration Update), of the last offer and of those before that it was not told to let go
+	// of. Offered is a digest of the offer that it has answered; 0: none, or nobody knows. A program that does not note them offers nothing.
+	Ends    []End  `cbor:"17,keyasint,omitempty"`
+	Offered uint32 `cbor:"18,keyasint,omitempty"`
+	// Asked is when it was sent an AMF Configuration Update that it has not answered, Offering when an offer was; Unix time in ms, 0: it has answered. Its answer
+	// names neither, so that no offer is under way beside another update.
+	Asked    int64 `cbor:"19,keyasint,omitempty"`
+	Offering int64 `cbor:"20,keyasint,omitempty"`
 	// Peer and Here are where the association's ends are, the gNB's and ours, as its terminator says them. They are not kept.
 	Peer, Here string `cbor:"-"`
 }
 
 // UnsureReduction: nobody knows what a gNB was asked last.
 const UnsureReduction = 255
+
+// End is an address of an N2 terminator, of 4 or 16 octets. Refused: the gNB could not connect to it.
+type End struct {
+	Address []byte `cbor:"0,keyasint"`
+	Refused bool   `cbor:"1,keyasint,omitempty"`
+}
 
 // Tracking is a tracking area that a gNB supports, with the PLMNs that are broadcast in it.
 type Tracking struct {
@@ -69,6 +84,14 @@ func (g *GNB) Key() string { return GNBName(g.PLMN, g.ID, g.Bits) }
 
 // Root numbers the gNB's NG interface, by the association on which it was set up. UEs of an interface may be told, and say, things by any association of it.
 func (g *GNB) Root() uint64 { return rootOf(g.Interface, g.Terminator, g.Association) }
+
+// PodOf a terminator: its name without that of its life.
+func PodOf(terminator string) string {
+	if n := strings.LastIndexByte(terminator, '/'); n >= 0 {
+		return terminator[:n]
+	}
+	return terminator
+}
 
 // Serves says whether an association is of the NG interface that a connection is on, or was.
 func (g *GNB) Serves(a *Attachment) bool {

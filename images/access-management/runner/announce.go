@@ -13,6 +13,9 @@ import (
 // update that was lost, because the shard has moved just then, or the connection to the terminator, is repeated by whoever has the shard then. The shard that
 // does all that concerns the gNB tells it, since that one hears the answer, and only it writes the record. Of an interface with several associations one is told
 // (ngInterface). With the same look they hear how much of what comes is too much for that shard, which has an even share of all strangers.
+//
+// Of N2 terminators that come and go a gNB hears in an update of its own (procedure.Offer). An answer does not say which update it is to, so that an offer waits until
+// whatever else the gNB was sent is answered, or has not been for a while, and everything waits as long for an offer, by whichever holder.
 
 // announceEvery is how often gNBs are looked at.
 const announceEvery = 2 * time.Second
@@ -20,9 +23,10 @@ const announceEvery = 2 * time.Second
 // mostAnnounceWait is how long a gNB is left alone that never answers.
 const mostAnnounceWait = 10 * time.Minute
 
-// announcement is an update that a gNB was sent and has not answered.
+// announcement is an update that a gNB was sent and has not answered. offer is what it was offered; nil: it was something else.
 type announcement struct {
 	told  uint32
+	offer *procedure.Offer
 	wait  time.Duration
 	again time.Time
 }
@@ -53,14 +57,16 @@ func (r *Runner) announce() {
 			r.announced[a] = x
 		}
 		if x := said[a]; x != nil {
-			r.said[a], g = x, x
+			is := *x // others read it
+			is.Peer, is.Here = g.Peer, g.Here
+			r.said[a], g = &is, &is
 		}
 		switch x := told[g.Root()]; {
 		case r.settingUp[a] > 0: // it hears of the AMF by the answer, whatever it was told before, and of what has changed since with the next look
 		case x.by == a && x.others: // by which it was told something while this one was not in sight
 			r.forgetTold(at, g)
 		case x.by == a:
-			r.announceTo(at, g)
+			r.announceTo(at, g, list)
 			r.overloadTo(at)
 		case x.vague:
 			r.forgetTold(at, g)
@@ -109,7 +115,7 @@ func (r *Runner) forgetTold(at record.Attachment, g *record.GNB) {
 		return
 	}
 	is := *g // others read it
-	is.Told, is.Reduction = 0, record.UnsureReduction
+	is.Told, is.Reduction, is.Offered = 0, record.UnsureReduction, 0
 	delete(r.announced, associationOf(&at))
 	r.rememberGNB(at, &is)
 }
@@ -174,45 +180,97 @@ func isStatus(e procedure.Send) bool {
 	return is
 }
 
-// announceTo a gNB. Before it may have heard another thing, its record says that nobody knows what it has heard.
-func (r *Runner) announceTo(at record.Attachment, g *record.GNB) {
-	m, told := procedure.Announce(r.w.Settings(), g)
+// announceTo a gNB, which is one of that list. Before it may have heard another thing, its record says that nobody knows what it has heard.
+func (r *Runner) announceTo(at record.Attachment, g *record.GNB, list []*record.GNB) {
 	now, x := r.w.Now(), r.announced[associationOf(&at)]
-	if m == nil || now.Before(x.again) {
+	if now.Before(x.again) {
 		return
 	}
-	wait := min(max(2*x.wait, procedure.AnnounceAgain), mostAnnounceWait)
-	r.announced[associationOf(&at)] = announcement{told: told, wait: wait, again: now.Add(wait)}
-	if g.Told != 0 {
-		unsure := *g
-		unsure.Told = 0
-		r.rememberGNB(at, &unsure)
+	m, told := procedure.Announce(r.w.Settings(), g)
+	unsure := *g // others read it
+	unsure.Told, unsure.Asked = 0, now.UnixMilli()
+	var offer *procedure.Offer
+	switch {
+	case underWay(g.Offering, now), m == nil && underWay(g.Asked, now): // by the holder before
+		return
+	case m == nil:
+		if offer = r.offerTo(g, list); offer == nil {
+			return
+		}
+		m, unsure = offer.Message, *offer.Sent(g, now.UnixMilli())
 	}
+	_, answered := m.(*n2.AMFConfigurationUpdate)
+	if !answered { // of the AMF's status a gNB is told, and says nothing (TS 38.413 8.7.6)
+		unsure.Asked = g.Asked
+	}
+	wait := min(max(2*x.wait, procedure.AnnounceAgain), mostAnnounceWait)
+	r.announced[associationOf(&at)] = announcement{told: told, offer: offer, wait: wait, again: now.Add(wait)}
+	r.rememberGNB(at, &unsure)
 	r.effects(nil, []procedure.Effect{procedure.Send{To: at, Message: m}})
-	if _, answered := m.(*n2.AMFConfigurationUpdate); !answered { // of the AMF's status a gNB is told, and says nothing (TS 38.413 8.7.6)
-		heard := *g
+	if !answered {
+		heard := unsure
 		heard.Told = told
 		r.rememberGNB(at, &heard)
 		delete(r.announced, associationOf(&at))
 	}
 }
 
+// underWay says whether what was sent at that time may be answered still.
+func underWay(sent int64, now time.Time) bool {
+	return sent != 0 && now.Sub(time.UnixMilli(sent)) < procedure.AnnounceAgain
+}
+
+// offerTo a gNB what its interface lacks of the terminators; nil: nothing.
+func (r *Runner) offerTo(g *record.GNB, list []*record.GNB) *procedure.Offer {
+	if len(r.w.Settings().Terminators) == 0 {
+		return nil
+	}
+	var all []*record.GNB
+	for _, x := range list {
+		switch {
+		case x.Terminator == g.Terminator && x.Association == g.Association:
+			all = append(all, g)
+		case x.Root() == g.Root():
+			all = append(all, x)
+		}
+	}
+	return procedure.NewOffer(r.w.Settings(), g, all)
+}
+
 // announcedTo: a gNB has answered, or said something else meanwhile. What has changed since it hears with the next look. An answer to what the holder before
-// has sent says nothing: nobody knows which it was.
+// has sent does not say what it has heard: nobody knows which it was. What it has made of terminators it says in any case.
 func (r *Runner) announcedTo(at record.Attachment, out *procedure.GNBOutput) {
 	a := associationOf(&at)
 	x, is := r.announced[a]
 	switch {
-	case !is || out.GNB == nil:
+	case out.GNB == nil:
+		return
 	case out.SetUp:
 		delete(r.announced, a)
+		return
+	case !out.Taken && out.Wait == 0:
+		return
+	}
+	g := *procedure.Connected(out.GNB, out.Made, out.Failed) // others read it
+	g.Asked, g.Offering = 0, 0
+	switch {
+	case !is:
+	case out.Taken && x.offer != nil:
+		g = *x.offer.Taken(&g)
 	case out.Taken:
-		delete(r.announced, a)
-		g := *out.GNB // others read it
 		g.Told = x.told
-		out.GNB = &g
-	case out.Wait > 0:
+	case x.offer != nil && out.Firm:
+		g = *x.offer.Refused(&g)
+	default:
 		x.again = r.w.Now().Add(max(x.wait, out.Wait))
 		r.announced[a] = x
+		is = false
+	}
+	if is {
+		delete(r.announced, a)
+	}
+	out.GNB = &g
+	for _, f := range out.Failed {
+		r.log.Warn("a gNB cannot connect to an N2 terminator that it was told of", "gnb", g.Key(), "terminator", f.Address.String(), "why", f.Cause.String())
 	}
 }

@@ -105,7 +105,9 @@ func (r *Runner) becomes(g *record.GNB, d *link.Deliver, m n2.Message) (out proc
 	was := g
 	if update, is := m.(*n2.RANConfigurationUpdate); is && g == nil && update.Node != nil {
 		was = r.w.Find(procedure.NameOf(*update.Node))
-		out = procedure.Join(r.w.Settings(), was, update)
+		if out = procedure.Join(r.w.Settings(), was, update); out.GNB != nil {
+			out.GNB.Ends = procedure.Ends(r.interfaceOf(was.At(), was))
+		}
 	} else {
 		out = procedure.HandleGNB(r.w.Settings(), g, r.retains(g, d, m), m)
 	}

@@ -508,7 +508,10 @@ type phone struct {
 	// silent: it does not answer.
 	silent bool
 	// announced are AMF Configuration Updates, in their order, which the gNB refuses.
-	announced       []*n2.AMFConfigurationUpdate
+	announced []*n2.AMFConfigurationUpdate
+	// offers are those of N2 terminators, which the gNB answers as answers says; nil: it knows nothing of them.
+	offers          []*n2.AMFConfigurationUpdate
+	answers         func(*n2.AMFConfigurationUpdate) n2.Message
 	reductions      []uint8 // that it was asked for; 0: the overload is over
 	refuses         bool
 	keeps           bool // it lets go of no connection
@@ -603,7 +606,11 @@ func (p *phone) take(b []byte) {
 	}
 	p.log = append(p.log, words(m))
 	update, announced := m.(*n2.AMFConfigurationUpdate)
-	if announced {
+	offered := announced && len(update.Add)+len(update.Remove) > 0
+	switch {
+	case offered:
+		p.offers = append(p.offers, update)
+	case announced:
 		p.announced = append(p.announced, update)
 	}
 	switch m := m.(type) {
@@ -617,6 +624,10 @@ func (p *phone) take(b []byte) {
 	}
 	switch m := m.(type) {
 	case *n2.AMFConfigurationUpdate:
+		if offered && p.answers != nil {
+			p.says(p.answers(m))
+			return
+		}
 		if p.refuses {
 			p.says(&n2.AMFConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified})
 			return

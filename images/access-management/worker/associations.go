@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
@@ -99,18 +98,10 @@ func (l *links) align(a *n2Association) {
 	}
 }
 
-// podOf a terminator: its name without that of its life.
-func podOf(terminator string) string {
-	if n := strings.LastIndexByte(terminator, '/'); n >= 0 {
-		return terminator[:n]
-	}
-	return terminator
-}
-
 // others are the lives that there were of a terminator's pod. l.mu is held.
 func (l *links) others(name string) (out []string) {
 	for other := range l.lives {
-		if other != name && podOf(other) == podOf(name) {
+		if other != name && record.PodOf(other) == record.PodOf(name) {
 			out = append(out, other)
 		}
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -154,13 +155,15 @@ var (
 		"UEs of a shard that are in memory, and those of them that have not shown who they are (strangers); the session store has all others.", []string{"shard", "known"}, nil)
 	reductionDesc = prometheus.NewDesc("core5g_amf_overload_reduction_percent",
 		"The share of UEs that gNBs are asked to refuse (Overload Start, TS 38.413 8.7.7), since more come than a shard can look at.", []string{"shard"}, nil)
-	gnbsDesc  = prometheus.NewDesc("core5g_amf_gnbs", "gNBs that have been set up, as this pod knows by its connections to N2 terminators.", nil, nil)
+	gnbsDesc      = prometheus.NewDesc("core5g_amf_gnbs", "gNBs that have been set up, as this pod knows by its connections to N2 terminators.", nil, nil)
+	unreachedDesc = prometheus.NewDesc("core5g_amf_unreached_terminator_gnbs",
+		"gNBs that could not connect to an N2 terminator that they were told of (AMF Configuration Update, TS 38.413 8.7.3), by its address, as this pod knows.", []string{"address"}, nil)
 	linksDesc = prometheus.NewDesc("core5g_amf_links", "Connections to N2 terminators.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{registeredDesc, slicesDesc, heldDesc, uesDesc, reductionDesc, gnbsDesc, linksDesc} {
+	for _, d := range []*prometheus.Desc{registeredDesc, slicesDesc, heldDesc, uesDesc, reductionDesc, gnbsDesc, unreachedDesc, linksDesc} {
 		out <- d
 	}
 }
@@ -201,6 +204,9 @@ func (c gauges) Collect(out chan<- prometheus.Metric) {
 		set(slicesDesc, n, name)
 	}
 	gnbs, links := c.pod.links.counts()
+	for address, n := range c.pod.unreached() {
+		set(unreachedDesc, n, address)
+	}
 	set(gnbsDesc, gnbs)
 	set(linksDesc, links)
 }
@@ -221,4 +227,30 @@ func (l *links) counts() (gnbs, connections int) {
 		}
 	}
 	return len(nodes), connections
+}
+
+// unreached are gNBs that could not connect to a terminator, by the terminator's addresses.
+func (p *Pod) unreached() map[string]int {
+	out := map[string]int{}
+	settings := p.settings.Load()
+	if settings == nil {
+		return out
+	}
+	for _, t := range settings.Terminators {
+		for _, at := range t.Addresses {
+			out[at.String()] = 0
+		}
+	}
+	for _, g := range p.links.gnbs() {
+		if g.Offered == 0 { // it is told by another of its associations
+			continue
+		}
+		for _, e := range g.Ends {
+			at, _ := netip.AddrFromSlice(e.Address)
+			if _, is := out[at.String()]; is && e.Refused {
+				out[at.String()]++
+			}
+		}
+	}
+	return out
 }

@@ -3,10 +3,12 @@ package worker
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/link"
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
@@ -134,4 +136,28 @@ core5g_amf_slice_ues{snssai="2"} 0
 	s.closed.Store(true)
 	p.measures.counted(s, c) // it was asked for before
 	compare(0, 0, 0)
+}
+
+// Who could not connect to a terminator is counted once, by the association by which it is told, and not where that terminator is no more.
+func TestUnreachedTerminators(t *testing.T) {
+	p := &Pod{measures: newMeasures(prometheus.NewRegistry())}
+	p.links = newLinks(p)
+	one, two, gone := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::2"), netip.MustParseAddr("192.0.2.9")
+	p.settings.Store(&procedure.Settings{Terminators: []procedure.Terminator{{Pod: "a", Addresses: []netip.Addr{one}}, {Pod: "b", Addresses: []netip.Addr{two}}}})
+	refused := func(offered uint32, list ...netip.Addr) *n2Association {
+		g := &record.GNB{Offered: offered, Ends: []record.End{{Address: one.AsSlice()}}}
+		for _, at := range list {
+			g.Ends = append(g.Ends, record.End{Address: at.AsSlice(), Refused: true})
+		}
+		return &n2Association{node: g}
+	}
+	p.links.lives["a/1"] = &life{conn: link.NewConn(nil), associations: map[uint64]*n2Association{1: refused(7, two, gone), 2: refused(0, two), 3: refused(7, two), 4: {}}}
+	want := `# HELP core5g_amf_unreached_terminator_gnbs gNBs that could not connect to an N2 terminator that they were told of (AMF Configuration Update, TS 38.413 8.7.3), by its address, as this pod knows.
+# TYPE core5g_amf_unreached_terminator_gnbs gauge
+core5g_amf_unreached_terminator_gnbs{address="192.0.2.1"} 0
+core5g_amf_unreached_terminator_gnbs{address="2001:db8::2"} 2
+`
+	if err := testutil.CollectAndCompare(gauges{p}, strings.NewReader(want), "core5g_amf_unreached_terminator_gnbs"); err != nil {
+		t.Error(err)
+	}
 }
