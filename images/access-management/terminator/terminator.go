@@ -101,7 +101,8 @@ type message struct {
 	association uint64
 	shard       uint16
 	octets      []byte
-	came        time.Time
+	// came is when it did, however often it is delivered; waits is since when it waits for somebody to take it.
+	came, waits time.Time
 	// to is the worker that has it, 0: nobody yet. again: somebody has had it.
 	to            uint64
 	again, shared bool
@@ -184,6 +185,7 @@ func (t *Terminator) put(n uint16, id uint64, octets []byte, of *message) uint64
 	if of != nil {
 		m.shared, m.of, m.came = true, of.number, of.came
 	}
+	m.waits = m.came
 	t.messages[m.number] = m
 	t.shards[n].list = append(t.shards[n].list, m)
 	if a := t.associations[id]; a != nil {
@@ -282,7 +284,7 @@ func (t *Terminator) Tick() {
 	}
 	since := t.w.Now().Add(-Patience)
 	for n := range t.shards {
-		t.forget(n, Expired, func(m *message) bool { return m.to == 0 && !m.shared && m.came.Before(since) })
+		t.forget(n, Expired, func(m *message) bool { return m.to == 0 && !m.shared && m.waits.Before(since) })
 	}
 }
 

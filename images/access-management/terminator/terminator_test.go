@@ -187,6 +187,24 @@ func TestWhatIsNotDoneIsTheNextHolders(t *testing.T) {
 	}
 }
 
+// When a message came its next holder hears as the first did: what came by another association meanwhile is behind it still.
+func TestWhatIsDeliveredAgainCameWhenItDid(t *testing.T) {
+	s := newStage(t)
+	s.worker(1, "one", 1)
+	s.term.Opened(10, 5, "gnb", "amf")
+	s.term.Received(10, s.uplink(1, 5))
+	first := s.came
+	s.now = s.now.Add(time.Minute)
+	s.term.WorkerGone(1)
+	s.now = s.now.Add(Patience / 2)
+	s.term.Tick()
+	s.came = time.Time{}
+	s.worker(2, "two", 1)
+	if !s.came.Equal(first) {
+		t.Errorf("it came at %v, and then at %v", first, s.came)
+	}
+}
+
 func TestMessagesWaitForAHolder(t *testing.T) {
 	s := newStage(t)
 	s.term.Opened(10, 5, "gnb", "amf")

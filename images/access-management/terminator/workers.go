@@ -146,7 +146,7 @@ func (t *Terminator) vacate(s *shard) {
 	now := t.w.Now()
 	for _, m := range s.list {
 		if m.to != 0 {
-			m.to, m.came = 0, now
+			m.to, m.waits = 0, now
 		}
 	}
 }
