@@ -22,6 +22,10 @@ const (
 	// PortN2Workers is where terminators wait for workers.
 	PortN2Workers = 38400
 
+	// terminatorLingers is how long gNBs that can be told of single terminators have to let go of one that goes: its status, the workers that read it, an
+	// association with another one, and the end of this one take some seconds.
+	terminatorLingers = "10s"
+
 	defaultWorkers     = 1
 	defaultTerminators = 1
 	defaultAMFShards   = 16
@@ -103,6 +107,9 @@ func N2Terminators(core *api.Core5G, p Platform) FunctionObjects {
 		"--shards", fmt.Sprint(amfShards(core)), "--set", strconv.Itoa(int(ptr.Deref(core.Spec.AMF.Set, defaultSet))),
 		"--metrics-listen", fmt.Sprintf(":%d", PortMetrics), "--health-listen", fmt.Sprintf(":%d", PortHealth), "--log-level", logger(core).Level,
 	}
+	if core.Spec.N2.NetworkAttachmentDefinition != "" {
+		w.args = append(w.args, "--linger", terminatorLingers)
+	}
 	w.env = []corev1.EnvVar{
 		fromField("POD_NAME", "metadata.name"), sctpTransport(core),
 		{Name: workersService, Value: FunctionObjectName(core.Name, api.FunctionAMF)},
@@ -115,7 +122,7 @@ func N2Terminators(core *api.Core5G, p Platform) FunctionObjects {
 	w.readiness = httpProbe("/readyz", PortHealth, 2)
 	w.liveness = httpProbe("/healthz", PortHealth, 20)
 	w.resources = requests("20m", "32Mi", "512Mi")
-	w.grace = 30 // gNBs are told, and what workers still send goes out
+	w.grace = 30 // it lingers, gNBs are told, and what workers still send goes out
 	w.replicas = AMFTerminators(core)
 	w = w.attachedToN2()
 	workers := namedService(core.Namespace, N2WorkersServiceName(core.Name), w.labels, w.labels, w.owner, servicePort("workers", PortN2Workers, corev1.ProtocolTCP))

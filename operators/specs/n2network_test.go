@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"slices"
 	"testing"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -23,6 +24,9 @@ func TestPodsOnANetworkOfN2(t *testing.T) {
 			core.Spec.ControlPlane, core.Spec.N2.NetworkAttachmentDefinition = c.controlPlane, c.definition
 			got := map[string]string{}
 			for _, f := range CoreFunctions(core, platform, EmbeddedDatabase(core)) {
+				if lingers := slices.Contains(f.Deployment.Spec.Template.Spec.Containers[0].Args, "--linger"); f.Function == api.FunctionN2Terminator && lingers != (c.definition != "") {
+					t.Errorf("a terminator that goes waits for its gNBs: %t", lingers)
+				}
 				if networks := f.Deployment.Spec.Template.Annotations[annotationNetworks]; networks != "" {
 					got[f.Deployment.Name] = networks
 				}

@@ -28,6 +28,8 @@ type Server struct {
 	Config  Config // World and Count are the server's own
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
+	// Linger is how long, at its end, it goes on with associations that there are, and takes no new ones: gNBs that are told that it goes let go of them before.
+	Linger time.Duration
 
 	beat atomic.Pointer[time.Time] // when Tick was done last; nil: it is not at work
 }
@@ -48,7 +50,8 @@ type run struct {
 	associations map[uint64]*n2Conn
 	workers      map[uint64]*link.Conn
 	last         uint64 // number that was given last, to an association or a worker
-	ending       bool   // what comes now is not served any more
+	leaving      bool   // gNBs that come now are not served any more
+	ending       bool   // nobody is
 	running      sync.WaitGroup
 }
 
@@ -76,7 +79,7 @@ type outgoing struct {
 // mostOutgoing messages wait for the SCTP of one association.
 const mostOutgoing = 1024
 
-// Run serves until the context ends; then it shuts all associations down, so that gNBs hear of it.
+// Run serves until the context ends, and for as long as it lingers then; then it shuts all associations down, so that gNBs hear of it.
 func (s *Server) Run(ctx context.Context) error {
 	r := &run{Server: s, associations: map[uint64]*n2Conn{}, workers: map[uint64]*link.Conn{}}
 	r.Config.World = (*world)(r)
@@ -93,14 +96,20 @@ func (s *Server) Run(ctx context.Context) error {
 	r.running.Go(func() { failed <- r.acceptWorkers() })
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
+	over := ctx.Done()
+	var last time.Time // of those that linger
 	for {
 		now := time.Now()
 		s.beat.Store(&now)
-		select {
-		case <-ctx.Done():
+		if over == nil && (!now.Before(last) || r.alone()) {
 			s.beat.Store(nil) // gNBs take their time
 			r.end()
 			return nil
+		}
+		select {
+		case <-over:
+			over, last = nil, now.Add(s.Linger)
+			r.do(func() { r.leaving = true })
 		case err := <-failed:
 			s.beat.Store(nil)
 			r.end()
@@ -123,6 +132,12 @@ func (r *run) do(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f()
+}
+
+// alone: there are no associations, nor will there be any.
+func (r *run) alone() (yes bool) {
+	r.do(func() { yes = len(r.associations) == 0 })
+	return yes
 }
 
 func (r *run) end() {
@@ -192,7 +207,7 @@ func (r *run) serveN2(conn *sctp.SCTPConn) {
 	peer, here := fmt.Sprint(conn.RemoteAddr()), fmt.Sprint(conn.LocalAddr())
 	var id uint64
 	r.do(func() {
-		if r.ending {
+		if r.ending || r.leaving {
 			return
 		}
 		id = r.number()

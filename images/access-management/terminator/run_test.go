@@ -158,6 +158,74 @@ func TestAServerOutlivesALackOfRoom(t *testing.T) {
 }
 
 // A connection that was accepted while the server ended would have kept it for as long as its peer liked.
+// A terminator that goes waits for gNBs to let go of it, and serves those meanwhile, but none that come now.
+func TestATerminatorLingers(t *testing.T) {
+	t.Setenv(sctp.TransportEnv, "udp")
+	for name, lets := range map[string]bool{"until the gNB has let go of it": true, "not for ever": false} {
+		t.Run(name, func(t *testing.T) {
+			n2Listener, err := (&sctp.SocketConfig{}).Listen("sctp", &sctp.SCTPAddr{IPAddrs: []net.IPAddr{{IP: net.IPv4(127, 0, 0, 1)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			workers, err := net.Listen("tcp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			linger := time.Second
+			if lets {
+				linger = limit
+			}
+			server := &Server{
+				N2: n2Listener, Workers: workers, Config: Config{Name: "t", Shards: shards, Set: amfSet}, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Linger: linger,
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- server.Run(ctx) }()
+			dial := func() *sctp.SCTPConn {
+				conn, err := (&sctp.SocketConfig{}).Dial("sctp", nil, n2Listener.Addr().(*sctp.SCTPAddr))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return conn
+			}
+			one := joinAs(t, workers, "one")
+			one.post(&link.Holds{Shard: 2, Epoch: 1})
+			gnb := dial()
+			await[*link.Opened](t, one)
+			cancel()
+			if lets {
+				for deadline := time.Now().Add(limit); ; { // it may not have heard yet that it goes
+					late := dial()
+					if err := late.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+						t.Fatal(err)
+					}
+					_, _, _, err := late.SCTPRead(make([]byte, 64))
+					_ = late.Close()
+					if errors.Is(err, io.EOF) {
+						break
+					}
+					if time.Now().After(deadline) {
+						t.Fatal("a gNB that comes now is served")
+					}
+				}
+				if _, err := gnb.SCTPWrite(newStage(t).uplink(2, 1), &sctp.SndRcvInfo{Stream: 1, PPID: ngapPPID}); err != nil {
+					t.Fatal(err)
+				}
+				await[*link.Deliver](t, one)
+				_ = gnb.Close()
+			}
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(limit / 2):
+				t.Fatal("it does not end")
+			}
+		})
+	}
+}
+
 func TestWhoComesAtTheEndIsNotServed(t *testing.T) {
 	r := &run{Server: &Server{Log: slog.New(slog.DiscardHandler)}, ending: true, workers: map[uint64]*link.Conn{}, t: New(Config{})}
 	here, there := net.Pipe()

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"time"
 
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/nf/pod"
@@ -26,6 +27,8 @@ type Config struct {
 	WorkersService string
 	// Shards of the set, numbered from 1, and its AMF Set ID.
 	Shards, Set uint16
+	// Linger is how long associations go on at its end.
+	Linger time.Duration
 }
 
 const (
@@ -44,6 +47,7 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	f.StringVar(&n2, "n2-listen", ":38412", "address and port for gNBs; several addresses of one host with slashes, 10.0.0.1/10.0.1.1:38412. "+sctp.TransportEnv+"=kernel or udp says whose SCTP")
 	f.StringVar(&c.Workers, "workers-listen", ":38400", "address and port for AMF workers, with TLS where SBI_TLS_DIR names a directory")
 	f.StringVar(&c.WorkersService, "workers-service", os.Getenv("WORKERS_SERVICE"), "name of the workers' Service, whose certificate they are to show; none: any of the namespace (default $WORKERS_SERVICE)")
+	f.DurationVar(&c.Linger, "linger", 0, "how long associations go on at its end, while gNBs that are told so let go of them")
 	f.Func("shards", fmt.Sprintf("number of shards, that of the workers (default $SHARDS, or %d)", defaultShards), pod.Number(&c.Shards, "number of shards", 1, record.MostShards))
 	f.Func("set", "AMF Set ID (default $AMF_SET)", pod.Number(&c.Set, "AMF Set ID", 0, mostSet))
 	for name, flag := range map[string]string{"SHARDS": "shards", "AMF_SET": "set"} {

@@ -52,7 +52,7 @@ func RunWith(ctx context.Context, c Config, around *pod.Around, workers net.List
 		return fmt.Errorf("-n2-listen: SCTP at %s: %w", c.N2, err)
 	}
 	server := &terminator.Server{
-		N2: n2, Workers: workers, Config: terminator.Config{Name: nameOf(c.Pod), Shards: c.Shards, Set: c.Set}, Log: around.Log, Metrics: around.Registry,
+		N2: n2, Workers: workers, Config: terminator.Config{Name: nameOf(c.Pod), Shards: c.Shards, Set: c.Set}, Log: around.Log, Metrics: around.Registry, Linger: c.Linger,
 	}
 	// It is ready without workers, too: a Service that took it away would cut off gNBs whose associations are well, and what they send waits.
 	around.Answers(server.Alive, func() error { return nil })
