@@ -30,7 +30,7 @@ const (
 	mostEnds = 2 * mostTold
 )
 
-// Offer to a gNB.
+// Offer to a gNB. Message is nil where it is to hear nothing.
 type Offer struct {
 	Message *n2.AMFConfigurationUpdate
 	// ends are those that it may know of then.
@@ -38,7 +38,7 @@ type Offer struct {
 	digest uint32
 }
 
-// NewOffer is what a gNB is to hear of the terminators; nil: nothing. all are the associations of its NG interface, g among them.
+// NewOffer is what a gNB is to hear of the terminators; nil: there is nothing to tell of. all are the associations of its NG interface, g among them.
 func NewOffer(s *Settings, g *record.GNB, all []*record.GNB) *Offer {
 	if s.Removed || len(s.Terminators) == 0 {
 		return nil
@@ -71,9 +71,19 @@ func NewOffer(s *Settings, g *record.GNB, all []*record.GNB) *Offer {
 		}
 	}
 	if len(m.Add)+len(m.Remove) == 0 {
-		return nil
+		o.Message = nil
 	}
 	return o
+}
+
+// Noted is the gNB with the terminators that it has come to by itself, so that it is told when they go; nil: all are noted.
+func (o *Offer) Noted(g *record.GNB) *record.GNB {
+	if !slices.ContainsFunc(o.ends, func(e record.End) bool { return len(with(g.Ends, e)) > len(g.Ends) }) {
+		return nil
+	}
+	is := *g // others read it
+	is.Ends = o.ends
+	return &is
 }
 
 // Sent is the gNB when it is sent the offer: whether it hears it nobody knows.

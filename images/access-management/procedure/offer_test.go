@@ -103,7 +103,7 @@ func TestOffer(t *testing.T) {
 	} {
 		var got *n2.AMFConfigurationUpdate
 		o := NewOffer(&Settings{Terminators: c.terminators, Removed: c.removed}, c.all[0], c.all)
-		if o != nil {
+		if o != nil && o.Message != nil {
 			got = o.Message
 			if _, err := n2.Write(got); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -112,7 +112,7 @@ func TestOffer(t *testing.T) {
 		if diff := cmp.Diff(c.want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if o == nil {
+		if got == nil {
 			continue
 		}
 		sent := o.Sent(c.all[0], 7)
@@ -120,9 +120,29 @@ func TestOffer(t *testing.T) {
 			t.Errorf("%s: sent it is %+v, of %+v", name, sent, c.all[0])
 		}
 		taken := o.Taken(sent)
-		if again := NewOffer(&Settings{Terminators: c.terminators}, taken, append([]*record.GNB{taken}, c.all[1:]...)); again != nil {
+		if again := NewOffer(&Settings{Terminators: c.terminators}, taken, append([]*record.GNB{taken}, c.all[1:]...)); again.Message != nil {
 			t.Errorf("%s: it has answered, and hears %+v", name, again.Message)
 		}
+	}
+}
+
+// Where it is by itself it is noted, once, so that it hears when that goes.
+func TestWhereAGNBIsByItself(t *testing.T) {
+	settings := &Settings{Terminators: terminators("a=192.0.2.1")}
+	g := connectedAt("a", "192.0.2.1:38412")
+	o := NewOffer(settings, g, []*record.GNB{g})
+	noted := o.Noted(g)
+	if o.Message != nil || noted == nil || noted.Offered != 0 || cmp.Diff(known("", "192.0.2.1"), noted.Ends) != "" || g.Ends != nil {
+		t.Fatalf("%+v, noted as %+v", o, noted)
+	}
+	if again := NewOffer(settings, noted, []*record.GNB{noted}).Noted(noted); again != nil {
+		t.Errorf("it is noted again, as %+v", again)
+	}
+	settings.Terminators = terminators("b=192.0.2.2")
+	b := connectedAt("b", "192.0.2.2:38412")
+	o = NewOffer(settings, noted, []*record.GNB{noted, b})
+	if diff := cmp.Diff(&n2.AMFConfigurationUpdate{Remove: addresses("192.0.2.1")}, o.Message, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+		t.Errorf("it has another, and the first goes (-want +got):\n%s", diff)
 	}
 }
 
@@ -158,7 +178,7 @@ func TestWhatAGNBMakesOfAnOffer(t *testing.T) {
 			t.Errorf("it refuses all: %v is %t", e.Address, e.Refused)
 		}
 	}
-	if NewOffer(settings, refused, []*record.GNB{refused}) != nil {
+	if NewOffer(settings, refused, []*record.GNB{refused}).Message != nil {
 		t.Error("it refuses all, and is told again")
 	}
 	many := &record.GNB{}

@@ -197,6 +197,10 @@ func (r *Runner) announceTo(at record.Attachment, g *record.GNB, list []*record.
 		if offer = r.offerTo(g, list); offer == nil {
 			return
 		}
+		if offer.Message == nil {
+			r.rememberGNB(at, offer.Noted(g))
+			return
+		}
 		m, unsure = offer.Message, *offer.Sent(g, now.UnixMilli())
 	}
 	_, answered := m.(*n2.AMFConfigurationUpdate)
@@ -220,7 +224,7 @@ func underWay(sent int64, now time.Time) bool {
 	return sent != 0 && now.Sub(time.UnixMilli(sent)) < procedure.AnnounceAgain
 }
 
-// offerTo a gNB what its interface lacks of the terminators; nil: nothing.
+// offerTo a gNB what its interface lacks of the terminators; nil: there is nothing to tell of.
 func (r *Runner) offerTo(g *record.GNB, list []*record.GNB) *procedure.Offer {
 	if len(r.w.Settings().Terminators) == 0 {
 		return nil

@@ -291,6 +291,18 @@ func TestTerminatorsAreOffered(t *testing.T) {
 		n.offered(t, "+2")
 		rests(t, n)
 	})
+	t.Run("the one that it has come to by itself is replaced: the other first, and then it is told to let go of that", func(t *testing.T) {
+		n, _ := registered(t)
+		n.phone.answers = makes()
+		n.terminators(1)
+		n.offered(t)
+		n.terminators(2)
+		n.offered(t, "+2")
+		joins(t, n)
+		n.nodes[another].Terminator, n.nodes[gnbAt].Here = "n2-0-2/1", "198.51.100.1:38412"
+		n.pass(3 * time.Second)
+		n.offered(t, "-1")
+	})
 	t.Run("another shard does not tell it", func(t *testing.T) {
 		n, h := registered(t)
 		h.die()
