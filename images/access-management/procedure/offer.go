@@ -61,6 +61,9 @@ func NewOffer(s *Settings, g *record.GNB, all []*record.GNB) *Offer {
 			m.Update = append(m.Update, x)
 		}
 		o.ends = with(o.ends, record.End{Address: at.AsSlice()})
+		if by != nil {
+			o.ends = marked(o.ends, []n2.Address{x.Address}, false)
+		}
 	}
 	if len(m.Add) == 0 || g.Offered == o.digest {
 		m.Add, m.Update = nil, nil
@@ -76,9 +79,12 @@ func NewOffer(s *Settings, g *record.GNB, all []*record.GNB) *Offer {
 	return o
 }
 
-// Noted is the gNB with the terminators that it has come to by itself, so that it is told when they go; nil: all are noted.
+// Noted is the gNB with the terminators that it has come to by itself, so that it is told when they go, and is not counted as one that cannot connect to them; nil:
+// all are noted.
 func (o *Offer) Noted(g *record.GNB) *record.GNB {
-	if !slices.ContainsFunc(o.ends, func(e record.End) bool { return len(with(g.Ends, e)) > len(g.Ends) }) {
+	if !slices.ContainsFunc(o.ends, func(e record.End) bool {
+		return !slices.ContainsFunc(g.Ends, func(x record.End) bool { return bytes.Equal(x.Address, e.Address) && x.Refused == e.Refused })
+	}) {
 		return nil
 	}
 	is := *g // others read it
@@ -116,16 +122,22 @@ func Connected(g *record.GNB, made []n2.Address, failed []n2.RefusedAssociation)
 		return g
 	}
 	is := *g
-	is.Ends = slices.Clone(g.Ends)
-	for n := range is.Ends {
-		e := &is.Ends[n]
-		if slices.ContainsFunc(failed, func(r n2.RefusedAssociation) bool { return named([]n2.Address{r.Address}, *e) }) {
-			e.Refused = true
-		} else if named(made, *e) {
-			e.Refused = false
-		}
+	is.Ends = marked(g.Ends, made, false)
+	for _, r := range failed {
+		is.Ends = marked(is.Ends, []n2.Address{r.Address}, true)
 	}
 	return &is
+}
+
+// marked are the ends, those of the list as refused or not.
+func marked(all []record.End, list []n2.Address, refused bool) []record.End {
+	out := slices.Clone(all)
+	for n := range out {
+		if named(list, out[n]) {
+			out[n].Refused = refused
+		}
+	}
+	return out
 }
 
 // Ends that a gNB may know of, as the records of all its associations have them.

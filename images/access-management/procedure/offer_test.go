@@ -138,6 +138,10 @@ func TestWhereAGNBIsByItself(t *testing.T) {
 	if again := NewOffer(settings, noted, []*record.GNB{noted}).Noted(noted); again != nil {
 		t.Errorf("it is noted again, as %+v", again)
 	}
+	noted.Ends = known("192.0.2.1", "192.0.2.1")
+	if again := NewOffer(settings, noted, []*record.GNB{noted}).Noted(noted); again == nil || again.Ends[0].Refused || !noted.Ends[0].Refused {
+		t.Errorf("it is there where it could not connect to, and noted as %+v", again)
+	}
 	settings.Terminators = terminators("b=192.0.2.2")
 	b := connectedAt("b", "192.0.2.2:38412")
 	o = NewOffer(settings, noted, []*record.GNB{noted, b})

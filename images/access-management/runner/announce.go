@@ -23,12 +23,14 @@ const announceEvery = 2 * time.Second
 // mostAnnounceWait is how long a gNB is left alone that never answers.
 const mostAnnounceWait = 10 * time.Minute
 
-// announcement is an update that a gNB was sent and has not answered. offer is what it was offered; nil: it was something else.
+// announcement is an update that a gNB was sent and has not answered. offer is what it was offered; nil: it was something else. second: it may have another one to
+// answer, of the holder before.
 type announcement struct {
-	told  uint32
-	offer *procedure.Offer
-	wait  time.Duration
-	again time.Time
+	told   uint32
+	offer  *procedure.Offer
+	second bool
+	wait   time.Duration
+	again  time.Time
 }
 
 func (r *Runner) announceOn() {
@@ -208,7 +210,7 @@ func (r *Runner) announceTo(at record.Attachment, g *record.GNB, list []*record.
 		unsure.Asked = g.Asked
 	}
 	wait := min(max(2*x.wait, procedure.AnnounceAgain), mostAnnounceWait)
-	r.announced[associationOf(&at)] = announcement{told: told, offer: offer, wait: wait, again: now.Add(wait)}
+	r.announced[associationOf(&at)] = announcement{told: told, offer: offer, second: underWay(g.Asked, now), wait: wait, again: now.Add(wait)}
 	r.rememberGNB(at, &unsure)
 	r.effects(nil, []procedure.Effect{procedure.Send{To: at, Message: m}})
 	if !answered {
@@ -256,7 +258,9 @@ func (r *Runner) announcedTo(at record.Attachment, out *procedure.GNBOutput) {
 		return
 	}
 	g := *procedure.Connected(out.GNB, out.Made, out.Failed) // others read it
-	g.Asked, g.Offering = 0, 0
+	if g.Offering = 0; !is || !x.second {
+		g.Asked = 0
+	}
 	switch {
 	case !is:
 	case out.Taken && x.offer != nil:

@@ -206,6 +206,26 @@ func TestTerminatorsAreOffered(t *testing.T) {
 			rests(t, n)
 		}
 	})
+	t.Run("the holder dies when it has sent another update, and the next one sends it again: the offer waits for both answers", func(t *testing.T) {
+		n, h := registered(t)
+		n.phone.silent, n.phone.answers = true, makes()
+		n.rename("another")
+		h.runner.Configured()
+		n.settle()
+		h.die()
+		n.terminators(1, 2)
+		n.hold(1)
+		n.settle()
+		n.heard(t, "another", "another")
+		n.phone.says(&n2.AMFConfigurationUpdateAcknowledge{})
+		n.pass(5 * time.Second)
+		n.offered(t)
+		n.phone.silent = false
+		n.phone.says(&n2.AMFConfigurationUpdateAcknowledge{})
+		n.pass(3 * time.Second)
+		n.offered(t, "+2")
+		rests(t, n)
+	})
 	t.Run("the gNB does not answer", func(t *testing.T) {
 		n, _ := registered(t)
 		n.phone.silent = true
