@@ -46,6 +46,7 @@ type GNB struct {
 	AMF    []string `json:"amf"`
 	N3     N3       `json:"n3"`
 	OnLoss string   `json:"onLoss,omitempty"` // of N2: keep (default), release, retain
+	Joins  bool     `json:"joins,omitempty"`  // the AMF's addresses that it is told of
 }
 
 // PLMN is a network's name; both parts are strings, because leading zeros count.
@@ -285,7 +286,7 @@ func (f *File) neighbours(p *problems, c *Config) {
 func (g *GNB) check(p *problems) gnb.Config { return g.checkAs("gnb", p) }
 
 func (g *GNB) checkAs(key string, p *problems) gnb.Config {
-	out := gnb.Config{Name: g.Name, ID: g.ID, MCC: g.PLMN.MCC, MNC: g.PLMN.MNC, AMF: g.AMF, OnLoss: gnb.LossMode(g.OnLoss)}
+	out := gnb.Config{Name: g.Name, ID: g.ID, MCC: g.PLMN.MCC, MNC: g.PLMN.MNC, AMF: g.AMF, OnLoss: gnb.LossMode(g.OnLoss), Joins: g.Joins}
 	switch out.OnLoss {
 	case "", gnb.Keep, gnb.Release, gnb.Retain:
 	default:

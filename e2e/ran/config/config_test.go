@@ -62,7 +62,7 @@ func TestGoodFile(t *testing.T) {
 func TestNeighboursTakeWhatTheyLeaveOut(t *testing.T) {
 	c, err := Parse("ran.yaml", []byte(strings.Replace(good, "ues:\n", `
 neighbours:
-- {id: 2, tac: "000002", onLoss: retain, n3: {address: 172.30.3.101}}
+- {id: 2, tac: "000002", onLoss: retain, joins: true, n3: {address: 172.30.3.101}}
 ues:
 `, 1)))
 	if err != nil {
@@ -73,7 +73,7 @@ ues:
 		t.Fatalf("%d gNBs", len(cells))
 	}
 	first, second := cells[0], cells[1]
-	if g := second.GNB; g.Name != "core5g-gnb-2" || g.ID != 2 || g.TAC != [3]byte{0, 0, 2} || g.OnLoss != gnb.Retain || g.MCC != "208" || second.N3Interface != "n3" ||
+	if g := second.GNB; g.Name != "core5g-gnb-2" || g.ID != 2 || g.TAC != [3]byte{0, 0, 2} || g.OnLoss != gnb.Retain || !g.Joins || first.GNB.Joins || g.MCC != "208" || second.N3Interface != "n3" ||
 		!cmp.Equal(g.Slices, first.GNB.Slices) || !cmp.Equal(g.AMF, first.GNB.AMF) {
 		t.Errorf("%+v", second)
 	}

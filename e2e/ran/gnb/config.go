@@ -29,7 +29,12 @@ type Config struct {
 	// OnLoss says what becomes of connections when N2 is lost. Zero means Keep.
 	OnLoss LossMode
 
-	// Strict refuses a PDU session resource setup of a session that the UE has already (TS 38.413 8.2.1.4). Otherwise it takes the place of what was.
+	// Joins: it connects to the AMF's addresses that it is told of, for the same NG interface, and lets go of those that it is told to (TS 38.413 8.7.3). Otherwise it
+	// knows nothing of such lists.
+	Joins bool
+
+	// Strict refuses a PDU session resource setup of a session that the UE has already (TS 38.413 8.2.1.4). Otherwise it takes the place of what was. It refuses
+	// lists of the AMF's addresses that are not as they should be, too.
 	Strict bool
 }
 

@@ -27,7 +27,8 @@ type Connection struct {
 	ranID int64
 
 	mu        sync.Mutex
-	amfID     int64 // -1 until the AMF has answered
+	way       n2.Conn // the association by which the UE is spoken of
+	amfID     int64   // -1 until the AMF has answered
 	resources map[uint8]*resource
 	ended     bool
 	deserted  atomic.Bool         // the UE has left without a word
@@ -73,6 +74,21 @@ func (c *Connection) setAMF(id int64) {
 	c.amfID = id
 }
 
+// follow the AMF: what the UE says goes by the association by which it was spoken of last (TS 23.501 5.21.1.3).
+func (c *Connection) follow(conn n2.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.way = conn
+}
+
+// say a message of the UE's connection.
+func (c *Connection) say(b []byte, err error) error {
+	c.mu.Lock()
+	way := c.way
+	c.mu.Unlock()
+	return c.gnb.send(way, streamUE, b, err)
+}
+
 // Send carries an uplink NAS PDU.
 func (c *Connection) Send(nas []byte) error {
 	m := &ngapType.UplinkNASTransport{}
@@ -82,7 +98,7 @@ func (c *Connection) Send(nas []byte) error {
 	n2.Add(ies, n2.Reject, &ngapType.NASPDU{Value: nas})
 	n2.Add(ies, n2.Ignore, c.gnb.location())
 	b, err := n2.Initiating(n2.Ignore, m)
-	return c.gnb.send(streamUE, b, err)
+	return c.say(b, err)
 }
 
 // RequestRelease asks the AMF to release the connection for user inactivity (TS 38.413 8.3.2): the
@@ -110,7 +126,7 @@ func (c *Connection) requestRelease(cause aper.Enumerated) error {
 	}
 	n2.Add(ies, n2.Ignore, n2.RadioNetworkCause(cause))
 	b, err := n2.Initiating(n2.Ignore, m)
-	return c.gnb.send(streamUE, b, err)
+	return c.say(b, err)
 }
 
 func (c *Connection) sessions() []uint8 {

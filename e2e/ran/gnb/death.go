@@ -6,6 +6,8 @@ package gnb
 import (
 	"context"
 	"errors"
+
+	"core5g.dev/core5g/e2e/ran/n2"
 )
 
 // Errors of Die and Revive.
@@ -28,7 +30,11 @@ func (g *GNB) Die(silent bool) error {
 		g.mu.Unlock()
 		return ErrDead
 	}
-	conn := g.n2
+	var conns []n2.Conn
+	for conn := range g.ways {
+		conns = append(conns, conn)
+	}
+	g.forgetWays()
 	g.n2, g.dead, g.status.State = nil, make(chan struct{}), "dead"
 	gone := make([]*Connection, 0, len(g.connections))
 	for _, c := range g.connections {
@@ -45,16 +51,17 @@ func (g *GNB) Die(silent bool) error {
 	for _, c := range gone {
 		c.end("the gNB is gone")
 	}
-	if conn == nil {
-		return nil
-	}
 	if silent {
 		g.mu.Lock()
-		g.corpse = conn
+		g.corpses = conns
 		g.mu.Unlock()
 		return nil
 	}
-	return abort(conn)
+	var errs []error
+	for _, conn := range conns {
+		errs = append(errs, abort(conn))
+	}
+	return errors.Join(errs...)
 }
 
 // abort ends an association without shutdown where its transport can.
@@ -73,10 +80,10 @@ func (g *GNB) Revive() error {
 		return ErrAlive
 	}
 	close(g.dead)
-	corpse := g.corpse
-	g.dead, g.corpse, g.status.State = nil, nil, "connecting"
+	corpses := g.corpses
+	g.dead, g.corpses, g.status.State = nil, nil, "connecting"
 	g.mu.Unlock()
-	if corpse != nil {
+	for _, corpse := range corpses {
 		_ = abort(corpse) // its reader returns, and the gNB begins anew
 	}
 	if m, ok := g.n3.(muter); ok {

@@ -1,7 +1,7 @@
 package gnb
 
 // The gNB has one goroutine that dials the AMF, does NG Setup and then reads N2 until the association
-// ends. It is the only one that reads N2; sends may come from any goroutine. The table of connections
+// ends, and one for each association more (associations.go); sends may come from any goroutine. The table of connections
 // is guarded by mu, which is never held while a UE is called or a message is sent.
 
 import (
@@ -47,7 +47,11 @@ type GNB struct {
 	log  *slog.Logger
 
 	mu          sync.Mutex
-	n2          n2.Conn // nil unless NG Setup is done
+	n2          n2.Conn // by which it says what concerns no UE; nil unless NG Setup is done
+	ways        map[n2.Conn]*association
+	alone       chan struct{}   // closed when there is no association any more
+	givenUp     map[string]bool // addresses that the AMF has taken back
+	beside      sync.WaitGroup  // of associations more
 	connections map[int64]*Connection
 	nextRANID   int64
 	ues         map[UE]struct{}
@@ -55,7 +59,7 @@ type GNB struct {
 	overload    overload
 
 	dead    chan struct{} // closed by Revive; nil while the gNB lives
-	corpse  n2.Conn       // the association of a gNB that died silently
+	corpses []n2.Conn     // the associations of a gNB that died silently
 	area    *Area         // nil without neighbours
 	unheard atomic.Uint64 // downlink packets for UEs that have left without a word
 	status  Status
@@ -74,6 +78,8 @@ type Status struct {
 	Since     time.Time `json:"since,omitzero"`
 	LastError string    `json:"last_error,omitempty"`
 	Connected int       `json:"connected_ues"`
+	// Associations of the NG interface.
+	Associations []AssociationStatus `json:"associations,omitempty"`
 	// Overload is the share of connections, in percent, that the AMF has the gNB refuse.
 	Overload int `json:"overload,omitempty"`
 	// Unheard are downlink packets for UEs that have left without a word.
@@ -86,7 +92,7 @@ func New(cfg Config, dial n2.Dialer, n3 N3, n3IP [4]byte, log *slog.Logger) *GNB
 	cfg.defaults()
 	g := &GNB{
 		cfg: cfg, dial: dial, n3: n3, n3IP: n3IP, log: log,
-		connections: map[int64]*Connection{}, ues: map[UE]struct{}{}, nextRANID: 1,
+		connections: map[int64]*Connection{}, ues: map[UE]struct{}{}, nextRANID: 1, givenUp: map[string]bool{},
 	}
 	g.status = Status{Name: cfg.Name, ID: cfg.ID, State: "connecting"}
 	for _, s := range cfg.Slices {
@@ -100,7 +106,7 @@ func (g *GNB) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.status
-	s.Connected, s.Unheard, s.Behaviour = len(g.connections), g.unheard.Load(), g.behaviour
+	s.Connected, s.Unheard, s.Behaviour, s.Associations = len(g.connections), g.unheard.Load(), g.behaviour, g.associations()
 	return s
 }
 
@@ -124,6 +130,7 @@ func (g *GNB) Remove(ue UE) {
 
 // Run keeps the gNB connected until ctx ends.
 func (g *GNB) Run(ctx context.Context) {
+	defer g.beside.Wait()
 	backoff := g.cfg.MinBackoff
 	for {
 		for _, address := range g.cfg.AMF {
@@ -177,9 +184,17 @@ func (g *GNB) session(ctx context.Context, address string) error {
 		ue.CellUp(g)
 	}
 	for _, m := range early {
-		g.handle(conn, m)
+		g.handle(ctx, conn, m)
 	}
-	err = g.read(conn)
+	err = g.read(ctx, conn)
+	_ = conn.Close()
+	if g.lost(ctx, conn) { // it goes on by others
+		g.log.Info("N2 goes on by another association", "amf", address, "err", err)
+		select {
+		case <-g.isAlone():
+		case <-ctx.Done():
+		}
+	}
 	g.down()
 	return err
 }
@@ -232,6 +247,8 @@ func (g *GNB) connected(conn n2.Conn, address string, m *ngapType.NGSetupRespons
 		return false, ErrDead
 	}
 	g.n2, g.overload, g.status.Overload = conn, overload{}, 0
+	clear(g.givenUp)
+	g.ways, g.alone = map[n2.Conn]*association{conn: {address: address, weight: evenWeight}}, make(chan struct{})
 	g.status.State, g.status.AMF, g.status.Since = "connected", address, time.Now()
 	g.status.NGSetups++
 	g.status.LastError = ""
@@ -239,14 +256,7 @@ func (g *GNB) connected(conn n2.Conn, address string, m *ngapType.NGSetupRespons
 	return n2.Find[ngapType.UERetentionInformation](m.ProtocolIEs.List) != nil, nil
 }
 
-// is says whether conn is the gNB's association.
-func (g *GNB) is(conn n2.Conn) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.n2 == conn
-}
-
-func (g *GNB) read(conn n2.Conn) error {
+func (g *GNB) read(ctx context.Context, conn n2.Conn) error {
 	for {
 		b, err := conn.Recv()
 		if errors.Is(err, io.EOF) {
@@ -255,7 +265,7 @@ func (g *GNB) read(conn n2.Conn) error {
 		if err != nil {
 			return err
 		}
-		if !g.is(conn) {
+		if !g.has(conn) {
 			continue // the dead take nothing
 		}
 		m, err := n2.Decode(b)
@@ -263,7 +273,7 @@ func (g *GNB) read(conn n2.Conn) error {
 			g.log.Warn("NGAP message refused", "err", err, "octets", len(b))
 			continue
 		}
-		g.handle(conn, m)
+		g.handle(ctx, conn, m)
 	}
 }
 
@@ -310,12 +320,15 @@ func (g *GNB) allUEs() []UE {
 	return out
 }
 
-func (g *GNB) send(stream uint16, b []byte, err error) error {
+// send by an association, or by another where that has ended.
+func (g *GNB) send(conn n2.Conn, stream uint16, b []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("NGAP encoding: %w", err)
 	}
 	g.mu.Lock()
-	conn := g.n2
+	if g.ways[conn] == nil {
+		conn = g.n2
+	}
 	g.mu.Unlock()
 	if conn == nil {
 		return ErrNoN2
@@ -342,10 +355,11 @@ func (g *GNB) Connect(ue UE, nas []byte, cause uint8, tmsi *uenas.TMSI) (*Connec
 		return nil, ErrOverload
 	}
 	c := g.addConnection(ue, -1)
+	c.follow(g.choose())
 	g.mu.Unlock()
 
 	b, err := g.initialUEMessage(c.ranID, nas, cause, tmsi)
-	if err := g.send(streamUE, b, err); err != nil {
+	if err := c.say(b, err); err != nil {
 		g.forget(c)
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package gnb
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/free5gc/ngap/ngapType"
@@ -9,90 +10,90 @@ import (
 )
 
 // handle takes one message of the AMF.
-func (g *GNB) handle(conn n2.Conn, m any) {
+func (g *GNB) handle(ctx context.Context, conn n2.Conn, m any) {
 	var err error
 	switch m := m.(type) {
 	case *ngapType.DownlinkNASTransport:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			c.deliver(n2.Find[ngapType.NASPDU](l))
 		}
 	case *ngapType.InitialContextSetupRequest:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			err = g.initialContextSetup(c, m)
 		}
 	case *ngapType.PDUSessionResourceSetupRequest:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			err = g.sessionSetup(c, m)
 		}
 	case *ngapType.PDUSessionResourceModifyRequest:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			err = g.sessionModify(c, m)
 		}
 	case *ngapType.PDUSessionResourceReleaseCommand:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			err = g.sessionRelease(c, m)
 		}
 	case *ngapType.PDUSessionResourceModifyConfirm:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			g.answered(c, modifyIndication, m)
 		}
 	case *ngapType.PathSwitchRequestAcknowledge:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			g.answered(c, pathSwitch, m)
 		}
 	case *ngapType.PathSwitchRequestFailure:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			g.answered(c, pathSwitch, m)
 		}
 	case *ngapType.HandoverRequest:
-		err = g.handoverRequest(m)
+		err = g.handoverRequest(conn, m)
 	case *ngapType.HandoverCommand:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			g.answered(c, handoverPreparation, m)
 		}
 	case *ngapType.HandoverPreparationFailure:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			g.answered(c, handoverPreparation, m)
 		}
 	case *ngapType.HandoverCancelAcknowledge:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			g.answered(c, handoverCancel, m)
 		}
 	case *ngapType.DownlinkRANStatusTransfer:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			c.statusTransfers.Add(1)
 		}
 	case *ngapType.LocationReportingControl:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			err = g.locationReporting(c, n2.Find[ngapType.LocationReportingRequestType](l))
 		}
 	case *ngapType.UEContextModificationRequest:
 		l := m.ProtocolIEs.List
-		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+		if c := g.connection(conn, n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			err = g.contextModification(c)
 		}
 	case *ngapType.UEContextReleaseCommand:
-		err = g.contextRelease(m)
+		err = g.contextRelease(conn, m)
 	case *ngapType.Paging:
 		g.page(m)
 	case *ngapType.NGReset:
-		err = g.reset(m)
+		err = g.reset(conn, m)
 	case *ngapType.AMFConfigurationUpdate:
-		b, e := n2.Successful(n2.Reject, &ngapType.AMFConfigurationUpdateAcknowledge{})
-		err = g.send(streamCommon, b, e)
+		err = g.configured(ctx, conn, m)
+	case *ngapType.RANConfigurationUpdateAcknowledge, *ngapType.RANConfigurationUpdateFailure: // it was asked for too late
 	case *ngapType.ErrorIndication:
 		cause := n2.CauseText(n2.Find[ngapType.Cause](m.ProtocolIEs.List))
 		g.log.Warn("NGAP error indication", "cause", cause)
@@ -113,7 +114,7 @@ func (g *GNB) handle(conn n2.Conn, m any) {
 
 // connection finds the UE that a message is for; an unknown one is answered with an error indication
 // (TS 38.413 10.6).
-func (g *GNB) connection(amfID *ngapType.AMFUENGAPID, ranID *ngapType.RANUENGAPID) *Connection {
+func (g *GNB) connection(conn n2.Conn, amfID *ngapType.AMFUENGAPID, ranID *ngapType.RANUENGAPID) *Connection {
 	if amfID == nil || ranID == nil {
 		return nil
 	}
@@ -126,10 +127,11 @@ func (g *GNB) connection(amfID *ngapType.AMFUENGAPID, ranID *ngapType.RANUENGAPI
 		n2.Add(ies, n2.Ignore, ranID)
 		n2.Add(ies, n2.Ignore, n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentUnknownLocalUENGAPID))
 		b, err := n2.Initiating(n2.Ignore, e)
-		_ = g.send(streamUE, b, err)
+		_ = g.send(conn, streamUE, b, err)
 		return nil
 	}
 	c.setAMF(amfID.Value)
+	c.follow(conn)
 	return c
 }
 
@@ -152,11 +154,11 @@ func (g *GNB) contextModification(c *Connection) error {
 	n2.Add(ies, n2.Ignore, &ngapType.AMFUENGAPID{Value: c.amf()})
 	n2.Add(ies, n2.Ignore, &ngapType.RANUENGAPID{Value: c.ranID})
 	b, err := n2.Successful(n2.Reject, m)
-	return g.send(streamUE, b, err)
+	return c.say(b, err)
 }
 
 // contextRelease ends a connection (TS 38.413 8.3.3).
-func (g *GNB) contextRelease(m *ngapType.UEContextReleaseCommand) error {
+func (g *GNB) contextRelease(conn n2.Conn, m *ngapType.UEContextReleaseCommand) error {
 	ids := n2.Find[ngapType.UENGAPIDs](m.ProtocolIEs.List)
 	cause := n2.Find[ngapType.Cause](m.ProtocolIEs.List)
 	var c *Connection
@@ -164,7 +166,7 @@ func (g *GNB) contextRelease(m *ngapType.UEContextReleaseCommand) error {
 	case ids == nil:
 		return fmt.Errorf("UE context release command without UE NGAP IDs")
 	case ids.UENGAPIDPair != nil:
-		c = g.connection(&ids.UENGAPIDPair.AMFUENGAPID, &ids.UENGAPIDPair.RANUENGAPID)
+		c = g.connection(conn, &ids.UENGAPIDPair.AMFUENGAPID, &ids.UENGAPIDPair.RANUENGAPID)
 	case ids.AMFUENGAPID != nil:
 		c = g.byAMFID(ids.AMFUENGAPID.Value)
 	}
@@ -187,7 +189,7 @@ func (g *GNB) contextRelease(m *ngapType.UEContextReleaseCommand) error {
 		n2.Add(ies, n2.Reject, list)
 	}
 	b, err := n2.Successful(n2.Reject, done)
-	err = g.send(streamUE, b, err)
+	err = c.say(b, err)
 	c.end(n2.CauseText(cause))
 	return err
 }
@@ -212,7 +214,7 @@ func (g *GNB) page(m *ngapType.Paging) {
 }
 
 // reset drops the connections that the AMF names, or all (TS 38.413 8.7.4).
-func (g *GNB) reset(m *ngapType.NGReset) error {
+func (g *GNB) reset(conn n2.Conn, m *ngapType.NGReset) error {
 	typ := n2.Find[ngapType.ResetType](m.ProtocolIEs.List)
 	ack := &ngapType.NGResetAcknowledge{}
 	var gone []*Connection
@@ -242,5 +244,5 @@ func (g *GNB) reset(m *ngapType.NGReset) error {
 		c.end("NG Reset")
 	}
 	b, err := n2.Successful(n2.Reject, ack)
-	return g.send(streamCommon, b, err)
+	return g.send(conn, streamCommon, b, err)
 }

@@ -63,7 +63,7 @@ func (c *Connection) Notify(psi uint8, n Notification) error {
 	}
 	n2.Add(ies, n2.Ignore, c.gnb.location())
 	b, err := n2.Initiating(n2.Ignore, m)
-	if err := c.gnb.send(streamUE, b, err); err != nil {
+	if err := c.say(b, err); err != nil {
 		return err
 	}
 	if n.Session {
@@ -144,7 +144,7 @@ func (c *Connection) indicate(ctx context.Context, psi uint8, transfer ngapType.
 		PDUSessionID: ngapType.PDUSessionID{Value: int64(psi)}, PDUSessionResourceModifyIndicationTransfer: x,
 	}}})
 	b, err := n2.Initiating(n2.Reject, m)
-	if err := c.gnb.send(streamUE, b, err); err != nil {
+	if err := c.say(b, err); err != nil {
 		return nil, err
 	}
 	got, err := receive(ctx, answer)

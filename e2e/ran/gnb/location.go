@@ -32,7 +32,7 @@ func (g *GNB) locationReport(c *Connection, asked *ngapType.LocationReportingReq
 	n2.Add(ies, n2.Ignore, g.location())
 	n2.Add(ies, n2.Ignore, asked)
 	b, err := n2.Initiating(n2.Ignore, m)
-	return g.send(streamUE, b, err)
+	return c.say(b, err)
 }
 
 func (g *GNB) locationFailure(c *Connection, cause aper.Enumerated) error {
@@ -42,5 +42,5 @@ func (g *GNB) locationFailure(c *Connection, cause aper.Enumerated) error {
 	n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: c.ranID})
 	n2.Add(ies, n2.Ignore, n2.RadioNetworkCause(cause))
 	b, err := n2.Initiating(n2.Ignore, m)
-	return g.send(streamUE, b, err)
+	return c.say(b, err)
 }

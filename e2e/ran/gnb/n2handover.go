@@ -94,7 +94,7 @@ func (c *Connection) require(ctx context.Context, targetID uint32, tac [3]byte, 
 	}
 	defer c.forgo(handoverPreparation)
 	b, err := c.handoverRequired(targetID, tac, token, o)
-	if err := c.gnb.send(streamUE, b, err); err != nil {
+	if err := c.say(b, err); err != nil {
 		return nil, err
 	}
 	if o.Cancel == CancelRequired {
@@ -204,7 +204,7 @@ func (c *Connection) cancelAnyway() error {
 	n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: c.ranID})
 	n2.Add(ies, n2.Ignore, n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentHandoverCancelled))
 	b, err := n2.Initiating(n2.Reject, m)
-	return c.gnb.send(streamUE, b, err)
+	return c.say(b, err)
 }
 
 // execute turns the downlink as the command says, and tells the target where the radio's counts stand.
@@ -289,7 +289,7 @@ func (c *Connection) statusTransfer() error {
 	n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: c.ranID})
 	n2.Add(ies, n2.Reject, container)
 	b, err := n2.Initiating(n2.Ignore, m)
-	return c.gnb.send(streamUE, b, err)
+	return c.say(b, err)
 }
 
 // notify sends HANDOVER NOTIFY: the UE is here (8.4.3).
@@ -300,11 +300,11 @@ func (c *Connection) notify() error {
 	n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: c.ranID})
 	n2.Add(ies, n2.Ignore, c.gnb.location())
 	b, err := n2.Initiating(n2.Ignore, m)
-	return c.gnb.send(streamUE, b, err)
+	return c.say(b, err)
 }
 
 // handoverRequest is the target's part of the preparation (8.4.2).
-func (g *GNB) handoverRequest(m *ngapType.HandoverRequest) error {
+func (g *GNB) handoverRequest(conn n2.Conn, m *ngapType.HandoverRequest) error {
 	l := m.ProtocolIEs.List
 	amfID := n2.Find[ngapType.AMFUENGAPID](l)
 	if amfID == nil {
@@ -316,26 +316,27 @@ func (g *GNB) handoverRequest(m *ngapType.HandoverRequest) error {
 		return nil
 	}
 	if behaviour.RefuseHandover {
-		return g.handoverFailure(amfID, ngapType.CauseRadioNetworkPresentNoRadioResourcesAvailableInTargetCell)
+		return g.handoverFailure(conn, amfID, ngapType.CauseRadioNetworkPresentNoRadioResourcesAvailableInTargetCell)
 	}
 	var container ngapType.SourceNGRANNodeToTargetNGRANNodeTransparentContainer
 	raw := n2.Find[ngapType.SourceToTargetTransparentContainer](l)
 	if raw == nil || n2.Unmarshal(raw.Value, &container) != nil {
-		return g.handoverFailure(amfID, ngapType.CauseRadioNetworkPresentHoFailureInTarget5GCNgranNodeOrTargetSystem)
+		return g.handoverFailure(conn, amfID, ngapType.CauseRadioNetworkPresentHoFailureInTarget5GCNgranNodeOrTargetSystem)
 	}
 	mv := g.area.moving(string(container.RRCContainer.Value))
 	sessions := n2.Find[ngapType.PDUSessionResourceSetupListHOReq](l)
 	if mv == nil || sessions == nil {
-		return g.handoverFailure(amfID, ngapType.CauseRadioNetworkPresentHoFailureInTarget5GCNgranNodeOrTargetSystem)
+		return g.handoverFailure(conn, amfID, ngapType.CauseRadioNetworkPresentHoFailureInTarget5GCNgranNodeOrTargetSystem)
 	}
 	n, err := g.newConnection(mv.source.ue, amfID.Value)
 	if err != nil {
 		return err
 	}
+	n.follow(conn)
 	admitted, failed, err := n.admitAll(sessions, proposed(&container))
 	if err != nil || len(admitted.List) == 0 {
 		n.leave()
-		return errors.Join(err, g.handoverFailure(amfID, ngapType.CauseRadioNetworkPresentNoRadioResourcesAvailableInTargetCell))
+		return errors.Join(err, g.handoverFailure(conn, amfID, ngapType.CauseRadioNetworkPresentNoRadioResourcesAvailableInTargetCell))
 	}
 	g.area.admitted(mv, n)
 	back, err := n2.Marshal(ngapType.TargetNGRANNodeToSourceNGRANNodeTransparentContainer{RRCContainer: container.RRCContainer})
@@ -352,7 +353,7 @@ func (g *GNB) handoverRequest(m *ngapType.HandoverRequest) error {
 	}
 	n2.Add(ies, n2.Reject, &ngapType.TargetToSourceTransparentContainer{Value: back})
 	b, err := n2.Successful(n2.Reject, res)
-	return g.send(streamUE, b, err)
+	return n.say(b, err)
 }
 
 // proposed are the sessions whose source would forward.
@@ -418,11 +419,11 @@ func (c *Connection) admitAll(sessions *ngapType.PDUSessionResourceSetupListHORe
 	return admitted, failed, nil
 }
 
-func (g *GNB) handoverFailure(amfID *ngapType.AMFUENGAPID, cause aper.Enumerated) error {
+func (g *GNB) handoverFailure(conn n2.Conn, amfID *ngapType.AMFUENGAPID, cause aper.Enumerated) error {
 	m := &ngapType.HandoverFailure{}
 	ies := &m.ProtocolIEs.List
 	n2.Add(ies, n2.Ignore, amfID)
 	n2.Add(ies, n2.Ignore, n2.RadioNetworkCause(cause))
 	b, err := n2.Unsuccessful(n2.Reject, m)
-	return g.send(streamUE, b, err)
+	return g.send(conn, streamUE, b, err)
 }

@@ -83,7 +83,7 @@ func (g *GNB) initialContextSetup(c *Connection, m *ngapType.InitialContextSetup
 		n2.Add(ies, n2.Ignore, failed)
 	}
 	b, err := n2.Successful(n2.Reject, res)
-	if err := g.send(streamUE, b, err); err != nil {
+	if err := c.say(b, err); err != nil {
 		return err
 	}
 	c.deliver(n2.Find[ngapType.NASPDU](l))
@@ -128,7 +128,7 @@ func (g *GNB) sessionSetup(c *Connection, m *ngapType.PDUSessionResourceSetupReq
 		n2.Add(ies, n2.Ignore, failed)
 	}
 	b, err := n2.Successful(n2.Reject, res)
-	if err := g.send(streamUE, b, err); err != nil {
+	if err := c.say(b, err); err != nil {
 		return err
 	}
 	c.deliver(n2.Find[ngapType.NASPDU](l))
@@ -188,7 +188,7 @@ func (g *GNB) sessionModify(c *Connection, m *ngapType.PDUSessionResourceModifyR
 		n2.Add(ies, n2.Ignore, failed)
 	}
 	b, err := n2.Successful(n2.Reject, res)
-	if err := g.send(streamUE, b, err); err != nil {
+	if err := c.say(b, err); err != nil {
 		return err
 	}
 	for _, pdu := range nas {
@@ -274,7 +274,7 @@ func (g *GNB) sessionRelease(c *Connection, m *ngapType.PDUSessionResourceReleas
 	n2.Add(ies, n2.Ignore, &ngapType.RANUENGAPID{Value: c.ranID})
 	n2.Add(ies, n2.Ignore, released)
 	b, err := n2.Successful(n2.Reject, res)
-	if err := g.send(streamUE, b, err); err != nil {
+	if err := c.say(b, err); err != nil {
 		return err
 	}
 	c.deliver(n2.Find[ngapType.NASPDU](l))

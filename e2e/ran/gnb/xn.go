@@ -103,7 +103,7 @@ func (c *Connection) switchPath(ctx context.Context, left []uint8) error {
 	}
 	defer c.forgo(pathSwitch)
 	b, err := c.pathSwitchRequest(left)
-	if err := c.gnb.send(streamUE, b, err); err != nil {
+	if err := c.say(b, err); err != nil {
 		return err
 	}
 	got, err := receive(ctx, answer)

@@ -127,6 +127,16 @@ func ended(note sctp.Notification) bool {
 	return false
 }
 
+// Peer are the AMF's addresses.
+func (s *sctpConn) Peer() (out []string) {
+	if at, is := s.conn.RemoteAddr().(*sctp.SCTPAddr); is {
+		for _, ip := range at.IPAddrs {
+			out = append(out, ip.IP.String())
+		}
+	}
+	return out
+}
+
 func (s *sctpConn) Close() error { return s.conn.Close() }
 
 // Abort ends the association without a shutdown, as a process that is killed does.

@@ -103,8 +103,10 @@ type story struct {
 	t      *testing.T
 	number byte
 	ctx    context.Context
+	cancel func()
 	stores stores
 	loss   gnb.LossMode
+	joins  bool               // gNBs do, at the addresses of terminators that they are told of
 	store  sessionstore.Store // as who looks on has it
 	sealer *sessionstore.Sealer
 	upfu   *fakeupfu.UPFU
@@ -171,7 +173,7 @@ func beginOn(t *testing.T, of stores, loss gnb.LossMode, most time.Duration, ste
 func newStory(t *testing.T, most time.Duration) *story {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), most)
-	s := &story{t: t, number: byte(told.Add(1)), ctx: ctx, client: &http.Transport{}, smfTracer: signalling.New(time.Now)}
+	s := &story{t: t, number: byte(told.Add(1)), ctx: ctx, cancel: cancel, client: &http.Transport{}, smfTracer: signalling.New(time.Now)}
 	s.client.DialContext = s.dial
 	var err error
 	if s.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
@@ -461,6 +463,7 @@ type n2Terminator struct {
 	name    string
 	n2      string // where gNBs come
 	workers net.Listener
+	linger  time.Duration // at its end
 	kill    func()
 }
 
@@ -471,11 +474,32 @@ func (s *story) startTerminator() *n2Terminator {
 	s.born++
 	x := &n2Terminator{name: fmt.Sprintf("n2-0/%d", s.born)}
 	s.mu.Unlock()
-	listener, err := (&sctp.SocketConfig{}).Listen("sctp", &sctp.SCTPAddr{IPAddrs: []net.IPAddr{{IP: net.IPv4(127, 0, 0, 1)}}})
+	s.serveN2(x, &sctp.SCTPAddr{IPAddrs: []net.IPAddr{{IP: net.IPv4(127, 0, 0, 1)}}})
+	return x
+}
+
+// portOfNGAP is the one that goes without saying.
+const portOfNGAP = 38412
+
+// startTerminatorAt an address of its own, as a pod of that name.
+func (s *story) startTerminatorAt(pod string, host int) *n2Terminator {
+	s.t.Helper()
+	s.mu.Lock()
+	s.born++
+	x := &n2Terminator{name: fmt.Sprintf("%s/%d", pod, s.born), linger: patience}
+	s.mu.Unlock()
+	s.serveN2(x, &sctp.SCTPAddr{IPAddrs: []net.IPAddr{{IP: s.loopback(host).AsSlice()}}, Port: portOfNGAP})
+	return x
+}
+
+// serveN2 at an address.
+func (s *story) serveN2(x *n2Terminator, at *sctp.SCTPAddr) {
+	s.t.Helper()
+	listener, err := (&sctp.SocketConfig{}).Listen("sctp", at)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	x.n2 = fmt.Sprintf("127.0.0.1:%d", listener.Addr().(*sctp.SCTPAddr).Port)
+	x.n2 = net.JoinHostPort(at.IPAddrs[0].String(), fmt.Sprint(listener.Addr().(*sctp.SCTPAddr).Port))
 	if x.workers, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
 		s.t.Fatal(err)
 	}
@@ -484,7 +508,7 @@ func (s *story) startTerminator() *n2Terminator {
 	go func() {
 		server := &terminator.Server{
 			N2: listener, Workers: x.workers, Config: terminator.Config{Name: x.name, Shards: shardCount, Set: s.settings.Set}, Log: s.log(x.name),
-			Metrics: prometheus.NewRegistry(),
+			Metrics: prometheus.NewRegistry(), Linger: x.linger,
 		}
 		ended <- server.Run(ctx)
 	}()
@@ -497,15 +521,22 @@ func (s *story) startTerminator() *n2Terminator {
 			s.t.Errorf("%s: %v", x.name, err)
 		}
 	})
-	s.t.Cleanup(x.kill)
+	s.t.Cleanup(func() {
+		if x.linger > 0 {
+			s.cancel() // its gNBs end
+		}
+		x.kill()
+	})
 	s.mu.Lock()
 	s.terminators = append(s.terminators, x)
 	s.mu.Unlock()
-	return x
 }
 
-// dialN2 is how gNBs connect: to a terminator that lives.
-func (s *story) dialN2(ctx context.Context, _ string) (ran.Conn, error) {
+// dialN2 is how gNBs connect: to a terminator that lives, or at the address that they were told.
+func (s *story) dialN2(ctx context.Context, address string) (ran.Conn, error) {
+	if _, err := netip.ParseAddrPort(address); err == nil {
+		return ran.DialSCTP(ctx, address)
+	}
 	s.mu.Lock()
 	if len(s.terminators) == 0 {
 		s.mu.Unlock()
@@ -785,6 +816,12 @@ func (s *story) subscribers(change func(string) string) {
 
 func (s *story) startGNB(n int) {
 	s.t.Helper()
+	s.startGNBAt(n, "amf:38412")
+}
+
+// startGNBAt an AMF of that address.
+func (s *story) startGNBAt(n int, amf string) {
+	s.t.Helper()
 	n3, err := gtpu.Listen(s.loopback(100+n), logger())
 	if err != nil {
 		s.t.Skip(err)
@@ -793,8 +830,8 @@ func (s *story) startGNB(n int) {
 	s.wg.Go(func() { _ = n3.Serve() })
 	s.gnbs = append(s.gnbs, gnb.New(gnb.Config{
 		Name: []string{"one", "two"}[n], ID: uint32(n + 1), MCC: "208", MNC: "93", TAC: [3]byte{0, 0, byte(n + 1)}, Slices: []uenas.SNSSAI{slice, bare, emergencies},
-		AMF: []string{"amf:38412"}, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
-		ReleaseAfter: 300 * time.Millisecond, HoldLimit: time.Second, OnLoss: s.loss, Strict: true,
+		AMF: []string{amf}, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
+		ReleaseAfter: 300 * time.Millisecond, HoldLimit: time.Second, OnLoss: s.loss, Joins: s.joins, Strict: true,
 	}, s.dialN2, n3, n3.Address().As4(), logger().With("gnb", n+1)))
 }
 
