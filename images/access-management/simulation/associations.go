@@ -105,7 +105,12 @@ func (g *gnb) join() {
 	if len(there) == 0 {
 		return
 	}
-	a := there[g.w.links.IntN(len(there))].open(g)
+	g.joinAt(there[g.w.links.IntN(len(there))])
+}
+
+// joinAt a terminator.
+func (g *gnb) joinAt(e *end) *association {
+	a := e.open(g)
 	g.more, g.joined = a, false
 	g.w.Note("%s has association %d with %s, too", g.name(), a.id, a.end.name())
 	node := g.node()
@@ -115,6 +120,7 @@ func (g *gnb) join() {
 			g.cutOne(a)
 		}
 	})
+	return a
 }
 
 // joins: the AMF has answered on the association more.
@@ -124,6 +130,7 @@ func (g *gnb) joins(taken bool) {
 	case a != g.more || g.joined:
 	case taken:
 		g.joined = true
+		g.been[a.end.address()] = true
 		g.w.Ended["association"]++
 	default: // it has not heard of the other one yet, or does not any more
 		g.w.After(time.Second, func() {

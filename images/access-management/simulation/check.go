@@ -231,6 +231,9 @@ func (w *world) agree() error {
 		if err := g.agreeOnLoad(); err != nil {
 			return err
 		}
+		if err := g.agreeOnTerminators(); err != nil {
+			return err
+		}
 		for _, c := range g.ordered() {
 			return fmt.Errorf("%s has a connection %d of %s for ever", g.name(), c.ran, c.ue.name)
 		}

@@ -14,7 +14,8 @@
 // do, and hear in the end that it is over; in a third of these workers are often cut off just behind what they ask.
 //
 // In a third of the worlds some gNBs have two associations for their NG interface, one of which ends now and then: UEs go on by the other, with what is under way. In
-// a third UEs that the network has leave register at once, and in a third some hear nothing more just when they are told something.
+// a third UEs that the network has leave register at once, and in a third some hear nothing more just when they are told something. In a third gNBs are told of
+// terminators that come and go, and join them, cannot, refuse, or know nothing of that.
 //
 //	workers.go   pods, the shards that they hold, their view of the world      world.go     puts all of it together, on package worlds
 //	ends.go      terminators, connections of workers, associations of gNBs     gnb.go       gNBs
@@ -25,4 +26,5 @@
 //	emergency.go UEs that call                                                  others.go    an AMF of another set
 //	wanted.go    who wants to reach UEs                                         overload.go  gNBs that are asked to refuse UEs
 //	associations.go                                                             gNBs with two associations
+//	terminators.go                                                              gNBs that are told of terminators
 package simulation

@@ -72,6 +72,7 @@ func (e *end) Transmit(id uint64, stream uint16, b []byte) error {
 		return errGone
 	}
 	a.asks(b)
+	a.transmits(b)
 	a.down(stream, b)
 	return nil
 }
@@ -118,6 +119,7 @@ type association struct {
 	givenUp    bool       // the gNB has said that it does without it
 	upAt, upTo time.Time  // when the last message arrives there
 	reduction  uint8      // that the gNB was asked for last
+	updates    []pending  // that it has to answer
 }
 
 // streams of an association.

@@ -3,6 +3,7 @@ package simulation
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +41,11 @@ type gnb struct {
 	// reduction, in percent, is what it was asked to refuse; obeys: it does.
 	reduction uint8
 	obeys     bool
+	// knows what to make of terminators that it is told of; blocked is one that it cannot connect to, "" for none; cannot is what it has said of addresses, been
+	// those that it was there at since.
+	knows        knowledge
+	blocked      string
+	cannot, been map[netip.Addr]bool
 }
 
 // conn is a UE's connection.
@@ -64,7 +70,13 @@ type conn struct {
 }
 
 func newGNB(w *world, id uint32) *gnb {
-	g := &gnb{w: w, id: id, tac: 1 + id/3, mode: mode(w.Rand.IntN(3)), conns: map[uint32]*conn{}, obeys: w.crowd.chance(2)}
+	g := &gnb{w: w, id: id, tac: 1 + id/3, mode: mode(w.Rand.IntN(3)), conns: map[uint32]*conn{}, obeys: w.crowd.chance(2), cannot: map[netip.Addr]bool{}, been: map[netip.Addr]bool{}}
+	if w.offers {
+		g.knows = knowledge(max(w.news.IntN(6)-3, 0))
+		if w.news.chance(3) {
+			g.blocked = w.ends[w.news.IntN(len(w.ends))].slot
+		}
+	}
 	w.After(0, g.connect)
 	w.After(time.Second, g.watch)
 	if w.several && w.links.chance(2) {
@@ -119,6 +131,9 @@ func (g *gnb) areas() []n2.SupportedTA {
 func (g *gnb) setUp(retention bool) {
 	g.setups++
 	a, n := g.association, g.setups
+	a.updates = nil
+	clear(g.cannot)
+	clear(g.been)
 	g.put(&n2.NGSetupRequest{Node: g.node(), Name: g.name(), TAs: g.areas(), DRX: n2.DRX128, Retention: retention})
 	g.w.After(6*time.Second, func() { // no answer
 		if g.association == a && g.setups == n && !g.ready {
@@ -308,12 +323,15 @@ func (g *gnb) take(by *association, stream uint16, b []byte) {
 	case *n2.ErrorIndication:
 		g.errorIndication(m)
 	case *n2.AMFConfigurationUpdate:
-		if g.w.faults && g.w.Chance(8) {
-			g.put(&n2.AMFConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait5s})
-			return
+		switch {
+		case isOffer(m):
+			g.offered(by, m)
+		case g.w.faults && g.w.Chance(8):
+			g.answersUpdate(by, &n2.AMFConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait5s})
+		default:
+			g.amf = m.Name
+			g.answersUpdate(by, &n2.AMFConfigurationUpdateAcknowledge{})
 		}
-		g.amf = m.Name
-		g.put(&n2.AMFConfigurationUpdateAcknowledge{})
 	case *n2.RANConfigurationUpdateAcknowledge, *n2.RANConfigurationUpdateFailure:
 		_, taken := m.(*n2.RANConfigurationUpdateAcknowledge)
 		g.joins(taken)

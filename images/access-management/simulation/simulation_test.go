@@ -74,7 +74,7 @@ var crowded = []uint64{
 	93632, // what a gNB was to let go of was lost on its way to it, and it was not told again
 }
 
-// recent are others, of worlds with all that there is.
+// recent are others, of worlds with all that there is but terminators that gNBs are told of.
 var recent = []uint64{
 	97099,  // a gNB was asked to refuse UEs by an association that ended, and nobody knew by the other one
 	97270,  // a holder died while the UDM was told of a UE again, and the next one told it when another AMF had the UE
@@ -85,7 +85,8 @@ var recent = []uint64{
 
 func made(seed uint64) (*world, error) {
 	old := slices.Contains(failed, seed)
-	w, err := newWorld(seed, !old, !old && !slices.Contains(crowded, seed))
+	since := !old && !slices.Contains(crowded, seed)
+	w, err := newWorld(seed, !old, since, since && !slices.Contains(recent, seed))
 	if err == nil {
 		w.Most = *lines
 	}
@@ -114,6 +115,7 @@ func TestWorlds(t *testing.T) {
 	shows(20, "registration", "service_request", "deregistration", "release", "configuration", "paging", "path_switch", "handover", "report", "overload")
 	shows(20, "association", "given up", "goes on")
 	shows(100, "refused")
+	shows(20, "offer", "made", "let go")
 }
 
 // A tunnel that the SMF has not heard of keeps no packets back: it is told again, or has the access network let go of it. Nor do packets go where a UE is not any more of

@@ -65,6 +65,9 @@ type world struct {
 	// when they are told something. links has what happens by chance with that.
 	several, hasty, faint bool
 	links                 dice
+	// offers: gNBs are told of terminators that come and go. news has what happens by chance with that.
+	offers bool
+	news   dice
 	// sos: there are emergency services, where the settings do not say otherwise, as they did last at without. caller is who has nothing else; nil: nobody.
 	sos     *procedure.Emergency
 	without time.Time
@@ -94,8 +97,9 @@ type waiter struct {
 	over bool
 }
 
-// newWorld of a seed; crowds: in some more UEs come than a shard has room for; since: in some there is what has been added since.
-func newWorld(seed uint64, crowds, since bool) (*world, error) {
+// newWorld of a seed; crowds: in some more UEs come than a shard has room for; since: in some there is what has been added since; offers: in some gNBs are told of
+// terminators.
+func newWorld(seed uint64, crowds, since, offers bool) (*world, error) {
 	w := &world{
 		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true,
 		records: map[string]*record.UE{}, named: map[string]string{}, contexts: map[string]bool{}, waiting: map[procedure.Token]*waiter{},
@@ -105,6 +109,9 @@ func newWorld(seed uint64, crowds, since bool) (*world, error) {
 	w.counts = newCounts(w)
 	w.also, w.crowd, w.links = dice{rand.New(rand.NewPCG(seed, 2))}, dice{rand.New(rand.NewPCG(seed, 3))}, dice{rand.New(rand.NewPCG(seed, 4))}
 	w.several, w.hasty, w.faint = since && w.links.chance(3), since && w.links.chance(3), since && w.links.chance(3)
+	w.news = dice{rand.New(rand.NewPCG(seed, 5))}
+	w.offers = offers && w.news.chance(3)
+	w.several = w.several || w.offers
 	ues := subscribers
 	if crowds && w.crowd.chance(4) {
 		w.strangers, ues = 1+w.crowd.IntN(2), ues+w.crowd.IntN(5)
@@ -133,6 +140,11 @@ func newWorld(seed uint64, crowds, since bool) (*world, error) {
 	w.ausf, w.udm, w.pcf, w.smf, w.nef = newAUSF(w), newUDM(w), newPCF(w), newSMF(w), newNEF(w)
 	for n := range 1 + w.Rand.IntN(2) {
 		w.ends = append(w.ends, newEnd(w, fmt.Sprint("n2-", n)))
+	}
+	if w.offers {
+		w.ends = append(w.ends, newEnd(w, fmt.Sprint("n2-", len(w.ends))))
+		w.settings.Terminators = w.listed(w.everywhere()...)
+		w.After(time.Second, w.retell)
 	}
 	for n := range 2 + w.Rand.IntN(2) {
 		w.pods = append(w.pods, w.newPod(fmt.Sprint("pod-", n)))
@@ -289,6 +301,9 @@ func (w *world) calm() {
 		is := *w.settings
 		w.reconfigured(&is)
 		w.reconfigure(&is)
+	}
+	if w.offers {
+		w.list(w.everywhere())
 	}
 	for _, s := range w.udm.list {
 		w.udm.set(s, false, []record.Slice{broadband, meters})
