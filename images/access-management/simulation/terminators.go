@@ -237,6 +237,12 @@ func (g *gnb) agreeOnTerminators() error {
 		if o := procedure.NewOffer(g.w.settings, told, all); o.Message != nil {
 			return fmt.Errorf("%s is to be told of terminators: %+v, %+v", g.name(), o.Message, told)
 		}
+		for _, t := range g.w.settings.Terminators {
+			at := t.Addresses[0]
+			if _, said := g.cannot[at]; g.knows == joins && !said && !g.been[at] && g.with(g.w.endAt(n2.Address{IPv4: at})) == nil {
+				return fmt.Errorf("%s was not told of %v", g.name(), at)
+			}
+		}
 		for _, e := range told.Ends {
 			at, _ := netip.AddrFromSlice(e.Address)
 			there := g.with(g.w.endAt(n2.Address{IPv4: at})) != nil
