@@ -35,7 +35,7 @@ func found(path, text string) (names []string) {
 func TestPage(t *testing.T) {
 	conformance.Page{
 		File: "../../../docs/amf-conformance.md", Tree: "..", Find: found,
-		More:   []string{"../../session-management", "../../subscriber-data", "../../../operators/admission", "../../../upf/upfu/test"},
+		More:   []string{"../../session-management", "../../subscriber-data", "../../../operators/admission", "../../../operators/controllers/core", "../../../e2e/ran/registrations", "../../../upf/upfu/test"},
 		Clause: regexp.MustCompile(`^\d+\.\d+ (\d+(\.\d+)*|Annex [A-Z])$`), Repeats: true,
 		Names:   regexp.MustCompile(`^(Test|Fuzz)|^test_\w+/|^(establishment|establishment-refused|handover|paging|path-failure)/`),
 		Reasons: true, Rows: 25, Tests: 15,
