@@ -401,12 +401,12 @@ func (f *upf) sessions() (list []*unitSession) {
 		if !ok {
 			continue
 		}
-		for _, p := range detail.Rules.PDRs {
+		for _, p := range detail.Rules.PDRs.All() {
 			if p.PDI.FTEID.IsValid() {
 				s.teid = p.PDI.FTEID.TEID
 			}
 		}
-		if far := detail.Rules.FARs[2]; far != nil {
+		if far := detail.Rules.FARs.Get(2); far != nil {
 			s.far = farOf{action: far.Action, teid: far.Outer.TEID, peer: far.Outer.Addr}
 		}
 		list = append(list, s)

@@ -338,9 +338,9 @@ func (h *Ahead) compile(e store.Entry) (*put, *aheadOf, error) {
 	}
 	p.blob = nil
 	has := &aheadOf{blob: e.Blob, life: e.Life}
-	for id, m := range s.Meters {
+	for id, m := range s.Meters.All() {
 		has.slots = append(has.slots, m.Slot)
-		if u := s.Rules.URRs[id]; m.Exhausted || u.Rest().Quota.Has != 0 {
+		if u := s.Rules.URRs.Get(id); m.Exhausted || u.Rest().Quota.Has != 0 {
 			has.quotas = append(has.quotas, quota{u, m})
 		}
 	}

@@ -258,18 +258,18 @@ func copyOf(template *state.Session, index, number uint32) []byte {
 	st := *template
 	st.Rules = template.Rules.Clone()
 	st.UPSEID, st.CPSEID = 7<<32|uint64(index+1), uint64(index)
-	for id, p := range st.Rules.PDRs {
+	for id, p := range st.Rules.PDRs.All() {
 		c := *p
 		c.PDI.UEAddress = netip.AddrFrom4([4]byte{10, 64, byte(number >> 8), byte(number)})
 		if c.PDI.FTEID.IsValid() {
 			c.PDI.FTEID.TEID = 1000 + number
 		}
-		st.Rules.PDRs[id] = &c
+		st.Rules.PDRs.Put(id, &c)
 	}
-	st.QERSlots = map[uint32]uint32{1: 2 * index}
-	m := template.Meters[1]
+	st.QERSlots = state.Slots{{ID: 1, Value: 2 * index}}
+	m := template.Meters.Get(1)
 	m.Slot = 2 * index
-	st.Meters = map[uint32]meter{1: m}
+	st.Meters = usage.Meters{{ID: 1, Value: m}}
 	return state.AppendSession(nil, &st)
 }
 

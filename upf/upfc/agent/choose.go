@@ -257,12 +257,12 @@ func chosenFTEID(set *rules.Set, f rules.FTEID) bool {
 
 // anyMatch says whether is holds for what a PDR or Traffic Endpoint of the set matches.
 func anyMatch(set *rules.Set, is func(m *rules.Match) bool) bool {
-	for _, r := range set.PDRs {
+	for _, r := range set.PDRs.All() {
 		if is(&r.PDI.Match) {
 			return true
 		}
 	}
-	for _, e := range set.Endpoints {
+	for _, e := range set.Endpoints.All() {
 		if is(&e.Match) {
 			return true
 		}

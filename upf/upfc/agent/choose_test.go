@@ -29,7 +29,7 @@ func TestChosenTEIDHasTheSessionsHome(t *testing.T) {
 				} else {
 					r.PDI.Match.UEPrefix = p
 				}
-				set.PDRs[uint16(i+1)] = r
+				set.PDRs.Put(uint16(i+1), r)
 			}
 			for _, chosen := range []uint32{0x80000005, 0xff800005, 0xab000005} {
 				if got, want := homeTEID(homeOf(5, set), chosen, set), chosen&0x81800005|tt.home<<25; got != want {
@@ -43,21 +43,21 @@ func TestChosenTEIDHasTheSessionsHome(t *testing.T) {
 // However many F-TEIDs one message asks for, no two are alike.
 func TestChosenTEIDsOfASessionDiffer(t *testing.T) {
 	set := rules.NewSet()
-	set.PDRs[1] = &rules.PDR{}
-	set.PDRs[1].PDI.Match.UEAddress = netip.MustParseAddr("10.45.0.1")
+	set.PDRs.Put(1, &rules.PDR{})
+	set.PDRs.Get(1).PDI.Match.UEAddress = netip.MustParseAddr("10.45.0.1")
 	const first, n = 2, 128
 	for i := range uint16(n) {
 		r := &rules.PDR{}
 		r.PDI.Match.FTEID = rules.FTEID{Addr: netip.MustParseAddr("172.30.3.16"), TEID: 1<<31 | uint32(i+1)<<23 | 5}
-		set.PDRs[first+i] = r
+		set.PDRs.Put(first+i, r)
 	}
 	seen := map[uint32]bool{}
 	for i := range uint16(n) {
-		f := &set.PDRs[first+i].PDI.Match.FTEID
+		f := &set.PDRs.Get(first + i).PDI.Match.FTEID
 		f.TEID = homeTEID(5, f.TEID, set)
 	}
 	for i := range uint16(n) {
-		teid := set.PDRs[first+i].PDI.Match.FTEID.TEID
+		teid := set.PDRs.Get(first + i).PDI.Match.FTEID.TEID
 		if seen[teid] {
 			t.Errorf("%#x is given out twice", teid)
 		}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"syscall"
 
@@ -24,7 +23,7 @@ import (
 // of our own. The caller has locked s.
 func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *rules.Change) (reports []usage.Report, additional int, err error) {
 	next.Rules = c.Next
-	next.QERSlots, next.GBRSlots, next.Meters = maps.Clone(s.QERSlots), maps.Clone(s.GBRSlots), maps.Clone(s.Meters)
+	next.QERSlots, next.GBRSlots, next.Meters = s.QERSlots.Clone(), s.GBRSlots.Clone(), s.Meters.Clone()
 
 	undo, complete := a.takeSlots(conn, &s.Session, &next, c.RemovedURRs)
 	noBlock := func() {}
@@ -52,11 +51,13 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 			removed = usage.Begin(s.Rules, nil, s.read)
 		}
 		for _, id := range c.RemovedURRs {
-			removed.Meters[id] = acct.Meters[id]
-			delete(acct.Meters, id)
+			removed.Meters.Put(id, acct.Meters.Get(id))
+			acct.Meters.Delete(id)
 		}
 		acct.Update(c.Next, c.Granted)
-		maps.Copy(next.Meters, acct.Meters)
+		for id, m := range acct.Meters.All() {
+			next.Meters.Put(id, m)
+		}
 	}
 	for i := range reports {
 		reports[i].HasQuery, reports[i].Query = c.HasQueryReference, c.QueryReference
@@ -84,13 +85,12 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	} else {
 		t.State(s.Index, p.blob)
 	}
-	var space [16]uint32
-	for _, id := range rules.Sorted(next.Meters, space[:0]) {
-		m := next.Meters[id]
-		u := c.Next.URRs[id]
+	for i := range next.Meters {
+		id, m := next.Meters[i].ID, &next.Meters[i].Value
+		u := c.Next.URRs.Get(id)
 		r := s.read(u, m.Slot)
 		arm := m.Arm(u, r, s.Index)
-		if before, ok := s.Meters[id]; !ok || before.Slot != m.Slot || before.Arm(s.Rules.URRs[id], r, s.Index) != arm {
+		if before, ok := s.Meters.Find(id); !ok || before.Slot != m.Slot || before.Arm(s.Rules.URRs.Get(id), r, s.Index) != arm {
 			t.Arm(arm)
 		}
 	}
@@ -145,39 +145,37 @@ func (a *Agent) lastReports(s *session, removed []uint32) []usage.Report {
 func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, removed []uint32) (undo func(), complete bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	maps.DeleteFunc(next.QERSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil })
+	next.QERSlots.DeleteFunc(func(id, _ uint32) bool { return !next.Rules.QERs.Has(id) })
 	gbrs := 0
-	for _, r := range next.Rules.QERs {
+	for _, r := range next.Rules.QERs.All() {
 		if r.HasGBR {
 			gbrs++
 		}
 	}
-	maps.DeleteFunc(next.GBRSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil || !next.Rules.QERs[id].HasGBR })
-	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool {
-		return slices.Contains(removed, id) || next.Rules.URRs[id] == nil
+	next.GBRSlots.DeleteFunc(func(id, _ uint32) bool { return next.Rules.QERs.Get(id) == nil || !next.Rules.QERs.Get(id).HasGBR })
+	next.Meters.DeleteFunc(func(id uint32, _ usage.Meter) bool {
+		return slices.Contains(removed, id) || !next.Rules.URRs.Has(id)
 	})
 	// What the old rules use stays taken until they are out of force: packets still count there.
 	p := store.NewPairs(&a.pairs, old)
-	var space [16]uint32
-	for _, id := range rules.Sorted(next.Rules.QERs, space[:0]) {
-		if _, ok := next.QERSlots[id]; !ok {
+	for id, r := range next.Rules.QERs.All() {
+		if !next.QERSlots.Has(id) {
 			if slot, ok := p.TakeQER(); ok {
-				into(&next.QERSlots, id, slot)
+				next.QERSlots.Put(id, slot)
 			}
 		}
-		if _, ok := next.GBRSlots[id]; !ok && next.Rules.QERs[id].HasGBR {
+		if r.HasGBR && !next.GBRSlots.Has(id) {
 			if slot, ok := p.TakeQER(); ok {
-				into(&next.GBRSlots, id, slot)
+				next.GBRSlots.Put(id, slot)
 			}
 		}
 	}
-	for _, id := range rules.Sorted(next.Rules.URRs, space[:0]) {
-		if _, ok := next.Meters[id]; ok {
+	for id, u := range next.Rules.URRs.All() {
+		if next.Meters.Has(id) {
 			continue
 		}
 		if slot, ok := p.TakeURR(); ok {
-			u := next.Rules.URRs[id]
-			into(&next.Meters, id, usage.New(slot, u, readingOf(conn.Shm(), u, slot, a.world.Now())))
+			next.Meters.Put(id, usage.New(slot, u, readingOf(conn.Shm(), u, slot, a.world.Now())))
 		}
 	}
 	undo = func() {
@@ -186,14 +184,6 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		p.Undo()
 	}
 	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.GBRSlots) == gbrs && len(next.Meters) == len(next.Rules.URRs)
-}
-
-// into puts something into a map, which may not be there yet.
-func into[V any](m *map[uint32]V, id uint32, v V) {
-	if *m == nil {
-		*m = map[uint32]V{}
-	}
-	(*m)[id] = v
 }
 
 func (a *Agent) giveSlots(old, next *state.Session) {

@@ -72,10 +72,10 @@ func (a *Agent) notifyOnce(s *session, group []*ie.IE) (answer *pfcp.Message, se
 
 // waits says whether downlink packets of a PDR are buffered and the CP function is to be told.
 func (s *session) waits(pdr uint16) bool {
-	r := s.Rules.PDRs[pdr]
+	r := s.Rules.PDRs.Get(pdr)
 	if r == nil {
 		return false
 	}
-	f := s.Rules.FARs[r.FAR]
+	f := s.Rules.FARs.Get(r.FAR)
 	return f != nil && f.Action&(rules.Buffer|rules.Notify) == rules.Buffer|rules.Notify
 }

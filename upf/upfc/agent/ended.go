@@ -56,7 +56,7 @@ func (e *ending) finish(shm *dataplane.Shm) {
 		return readingOf(shm, u, slot, time.UnixMilli(e.at))
 	}
 	var space [16]uint32
-	last := usage.Begin(e.Rules, e.Meters, read).Report(usage.TriggerTermination, rules.Sorted(e.Meters, space[:0])...)
+	last := usage.Begin(e.Rules, e.Meters, read).Report(usage.TriggerTermination, slices.AppendSeq(space[:0], e.Meters.IDs())...)
 	e.Last.Reports = append(slices.Clone(e.Outbox), last...)
 	e.done = true
 }

@@ -93,7 +93,7 @@ func changeFlows(before []rules.DetectedFlow, list []flowEvent, name func(number
 func (s *session) isByFlow(urr uint32) bool {
 	any := false
 	known := s.agent.applications(s.Node)
-	for _, r := range s.Rules.PDRs {
+	for _, r := range s.Rules.PDRs.All() {
 		if !slices.Contains(r.URRs, urr) {
 			continue
 		}

@@ -147,7 +147,7 @@ func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
 	}
 	defer s.unlock()
 	d := &SessionDetail{SessionInfo: s.info(), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
-	for id, m := range s.Meters {
+	for id, m := range s.Meters.All() {
 		d.Usage[id] = m.Measured(usage.FromSlot(s.Shm.URR(m.Slot)))
 	}
 	return d, true
@@ -167,7 +167,7 @@ func (s *session) info() SessionInfo {
 		i.Flows = append(i.Flows, s.Flows[k].String())
 	}
 	i.NAT44 = s.agent.showBlock(&s.Session)
-	for _, m := range s.Meters {
+	for _, m := range s.Meters.All() {
 		if c := m.Measured(usage.FromSlot(s.Shm.URR(m.Slot))); c.Total() >= i.UL+i.DL {
 			i.UL, i.DL = c.UL, c.DL
 		}

@@ -104,8 +104,8 @@ func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n store.
 
 // madeBefore are the IEs of the answer to the request that made a session. What is gone since, nobody is told of.
 func (a *Agent) madeBefore(s *session) []*ie.IE {
-	pdrs := slices.DeleteFunc(slices.Clone(s.Made.Chosen), func(id uint16) bool { return s.Rules.PDRs[id] == nil })
-	endpoints := slices.DeleteFunc(slices.Clone(s.Made.Created), func(id uint8) bool { return s.Rules.Endpoints[id] == nil })
+	pdrs := slices.DeleteFunc(slices.Clone(s.Made.Chosen), func(id uint16) bool { return s.Rules.PDRs.Get(id) == nil })
+	endpoints := slices.DeleteFunc(slices.Clone(s.Made.Created), func(id uint8) bool { return s.Rules.Endpoints.Get(id) == nil })
 	return append([]*ie.IE{a.upFSEID(s)}, created(s, pdrs, endpoints)...)
 }
 
@@ -130,8 +130,8 @@ func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n sto
 	if bytes.Equal(written(c.Next), written(s.Rules)) {
 		return a.madeBefore(s), nil
 	}
-	for id := range s.Rules.URRs {
-		if c.Next.URRs[id] == nil {
+	for id := range s.Rules.URRs.All() {
+		if c.Next.URRs.Get(id) == nil {
 			c.RemovedURRs = append(c.RemovedURRs, id)
 		}
 	}

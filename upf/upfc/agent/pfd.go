@@ -249,7 +249,7 @@ func (a *Agent) recompile(conn *dataplane.Conn, index uint32, node string, chang
 		return nil
 	}
 	uses := false
-	for _, r := range s.Rules.PDRs {
+	for _, r := range s.Rules.PDRs.All() {
 		uses = uses || slices.Contains(changed, r.PDI.Application)
 	}
 	if !uses {

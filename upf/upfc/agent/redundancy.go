@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"maps"
 	"sync"
 	"syscall"
 	"time"
@@ -143,15 +142,15 @@ func (a *Agent) addLate(l usage.Late) error {
 		return nil // it was deleted since
 	}
 	defer s.unlock()
-	m, is := s.Meters[l.URR]
+	m, is := s.Meters.Find(l.URR)
 	if s.UPSEID != l.UPSEID || !is {
 		return nil
 	}
-	u := s.Rules.URRs[l.URR]
+	u := s.Rules.URRs.Get(l.URR)
 	m.Add(l.Counts)
 	next := s.Session
-	next.Meters = maps.Clone(s.Meters)
-	next.Meters[l.URR] = m
+	next.Meters = s.Meters.Clone()
+	next.Meters.Put(l.URR, m)
 	blob := state.AppendSession(nil, &next)
 	conn := a.current()
 	if conn == nil {

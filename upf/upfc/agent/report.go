@@ -86,12 +86,11 @@ func (a *Agent) measure(index uint32, told bool) {
 		blob := state.AppendSession(nil, &next)
 		t := dataplane.NewBatch()
 		t.State(s.Index, blob)
-		for _, id := range slices.Sorted(maps.Keys(next.Meters)) {
-			m := next.Meters[id]
-			u := next.Rules.URRs[id]
+		for id, m := range next.Meters.All() {
+			u := next.Rules.URRs.Get(id)
 			r := s.read(u, m.Slot)
-			arm, was := m.Arm(u, r, s.Index), s.Meters[id]
-			if arm.Total&arm.Ul&arm.Dl != math.MaxUint64 || arm != was.Arm(s.Rules.URRs[id], r, s.Index) {
+			arm, was := m.Arm(u, r, s.Index), s.Meters.Get(id)
+			if arm.Total&arm.Ul&arm.Dl != math.MaxUint64 || arm != was.Arm(s.Rules.URRs.Get(id), r, s.Index) {
 				t.Arm(arm) // upf-u says each thing once an arming
 			}
 		}
@@ -295,7 +294,7 @@ func (a *Agent) obey(s *session, answer *pfcp.Message) {
 		if !rulesChanged {
 			next.Rules, rulesChanged = s.Rules.Clone(), true
 		}
-		next.Rules.BARs[r.ID] = r
+		next.Rules.BARs.Put(r.ID, r)
 	}
 	t := dataplane.NewBatch()
 	if e := answer.Elements.First(ie.PFCPSRRspFlags); e != nil && len(e.Value) > 0 && e.Value[0]&srrspDROBU != 0 {
@@ -354,7 +353,7 @@ func (s *session) usageReports(reports []usage.Report, more int, ieType uint16) 
 // application is the Application ID that a URR's PDRs detect; empty when none does, or several.
 func (s *session) application(urr uint32) string {
 	found := ""
-	for _, r := range s.Rules.PDRs {
+	for _, r := range s.Rules.PDRs.All() {
 		if id := r.PDI.Application; id != "" && id != found && slices.Contains(r.URRs, urr) {
 			if found != "" {
 				return ""

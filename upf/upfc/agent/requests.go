@@ -182,10 +182,10 @@ func (a *Agent) upFSEID(s *session) *ie.IE {
 func created(s *session, pdrs []uint16, endpoints []uint8) []*ie.IE {
 	var out []*ie.IE
 	for _, id := range pdrs {
-		out = append(out, ie.NewCreatedPDR(append([]*ie.IE{ie.NewPDRID(id)}, chosen(&s.Rules.PDRs[id].PDI.Match)...)...))
+		out = append(out, ie.NewCreatedPDR(append([]*ie.IE{ie.NewPDRID(id)}, chosen(&s.Rules.PDRs.Get(id).PDI.Match)...)...))
 	}
 	for _, id := range endpoints {
-		out = append(out, ie.NewCreatedTrafficEndpoint(append([]*ie.IE{ie.NewTrafficEndpointID(id)}, chosen(&s.Rules.Endpoints[id].Match)...)...))
+		out = append(out, ie.NewCreatedTrafficEndpoint(append([]*ie.IE{ie.NewTrafficEndpointID(id)}, chosen(&s.Rules.Endpoints.Get(id).Match)...)...))
 	}
 	return out
 }

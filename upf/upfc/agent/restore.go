@@ -174,11 +174,11 @@ func (a *Agent) planRestored(s *session, m *pfcp.Message) (c *rules.Change, inde
 		}
 		m.UEChosen = m.UEChosen || a.inPool(m.UEAddress) || m.UEPrefix.IsValid() && a.inPool(m.UEPrefix.Addr()) || isChosen(s.Rules, m)
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.Next.PDRs)) {
-		mark(&c.Next.PDRs[id].PDI.Match)
+	for _, r := range c.Next.PDRs.All() {
+		mark(&r.PDI.Match)
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.Next.Endpoints)) {
-		mark(&c.Next.Endpoints[id].Match)
+	for _, e := range c.Next.Endpoints.All() {
+		mark(&e.Match)
 	}
 	return c, index, nil
 }

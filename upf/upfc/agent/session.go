@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -111,10 +109,10 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
 	if newBoot && s.Shm != shm && len(s.Meters) > 0 {
 		meters := s.Meters
 		if s.Shared {
-			meters = maps.Clone(s.Meters)
+			meters = s.Meters.Clone()
 		}
-		for id, m := range meters {
-			u := s.Rules.URRs[id]
+		for id, m := range meters.All() {
+			u := s.Rules.URRs.Get(id)
 			now := usage.FromSlot(shm.URR(m.Slot))
 			if ahead != nil && !s.Shm.Same(shm) {
 				now = ahead.before(m.Slot)
@@ -123,7 +121,7 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
 			if s.Shm.Gone() { // nobody knows whether packets came since
 				m.Mark = now.Packets()
 			}
-			meters[id] = m
+			meters.Put(id, m)
 		}
 		s.Meters = meters
 	}
@@ -133,9 +131,8 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
 // arms are the volumes at which upf-u is to speak up.
 func (s *session) arms() []abi.UrrArm {
 	out := make([]abi.UrrArm, 0, len(s.Meters))
-	var space [16]uint32
-	for _, id := range rules.Sorted(s.Meters, space[:0]) {
-		m, u := s.Meters[id], s.Rules.URRs[id]
+	for id, m := range s.Meters.All() {
+		u := s.Rules.URRs.Get(id)
 		out = append(out, m.Arm(u, s.read(u, m.Slot), s.Index))
 	}
 	return out
@@ -172,20 +169,11 @@ func (s *session) rest(a *Agent, ahead *Ahead) (*put, error) {
 	return &put{index: s.Index, blob: state.AppendSession(nil, &s.Session)}, nil
 }
 
-// slotMaps are used again: Compile keeps nothing of them.
-var slotMaps = sync.Pool{New: func() any { return map[uint32]uint32{} }}
-
 func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.Index, &s.Session) }
 
 func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
-	urrSlots := slotMaps.Get().(map[uint32]uint32)
-	defer slotMaps.Put(urrSlots)
-	clear(urrSlots)
-	for id, m := range st.Meters {
-		urrSlots[id] = m.Slot
-	}
 	c, err := compile.Compile(compile.Input{
-		Rules: st.Rules, QERSlots: st.QERSlots, GBRSlots: st.GBRSlots, URRSlots: urrSlots,
+		Rules: st.Rules, QERSlots: st.QERSlots, GBRSlots: st.GBRSlots, Meters: st.Meters,
 		Applications: a.applications(st.Node), Predefined: func(name string) *rules.Predefined { return a.predefined[name] }, Local: a.own(), Network: a.networks().Finder(), Bridge: a.isBridge(),
 	})
 	if err != nil {

@@ -125,10 +125,10 @@ func (a *Agent) reportStations(s *session, now, detected, removed []rules.Statio
 // The caller has locked the session, whose rules were before.
 func (a *Agent) tellNewReporters(s *session, before *rules.Set) {
 	fresh := func(id uint32) bool {
-		was := before.URRs[id]
-		return s.Rules.URRs[id].Wants(rules.MACReporting) && (was == nil || !was.Wants(rules.MACReporting))
+		was := before.URRs.Get(id)
+		return s.Rules.URRs.Get(id).Wants(rules.MACReporting) && (was == nil || !was.Wants(rules.MACReporting))
 	}
-	for id := range s.Rules.URRs {
+	for id := range s.Rules.URRs.All() {
 		if len(s.Stations) > 0 && fresh(id) {
 			a.reportStations(s, s.Stations, s.Stations, nil, fresh)
 			return

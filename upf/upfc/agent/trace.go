@@ -216,7 +216,7 @@ func (a *Agent) Compiled(seid uint64) ([]byte, error) {
 
 // ruleText is what the rules say of a packet that PDR id matched, at a stage.
 func ruleText(set *rules.Set, id uint16, stage string) string {
-	p := set.PDRs[id]
+	p := set.PDRs.Get(id)
 	if p == nil {
 		return ""
 	}
@@ -226,7 +226,7 @@ func ruleText(set *rules.Set, id uint16, stage string) string {
 	case trace.QER, trace.Shaper:
 		var out []string
 		for _, q := range p.QERs {
-			if r := set.QERs[q]; r != nil {
+			if r := set.QERs.Get(q); r != nil {
 				out = append(out, qerText(r))
 			}
 		}
@@ -238,7 +238,7 @@ func ruleText(set *rules.Set, id uint16, stage string) string {
 		}
 		return "passed " + strings.Join(out, ", ")
 	case trace.FAR:
-		if r := set.FARs[p.FAR]; r != nil {
+		if r := set.FARs.Get(p.FAR); r != nil {
 			return farText(r)
 		}
 	case trace.URR:

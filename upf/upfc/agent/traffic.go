@@ -87,7 +87,7 @@ func (a *Agent) sweep() {
 // carried is what the session has carried, by the URRs that count most.
 func (s *session) carried() usage.Counts {
 	var most usage.Counts
-	for _, m := range s.Meters {
+	for _, m := range s.Meters.All() {
 		c := m.Measured(usage.FromSlot(s.Shm.URR(m.Slot)))
 		most.UL, most.DL = max(most.UL, c.UL), max(most.DL, c.DL)
 		most.ULPackets, most.DLPackets = max(most.ULPackets, c.ULPackets), max(most.DLPackets, c.DLPackets)

@@ -12,14 +12,15 @@ import (
 	"core5g.dev/core5g/upf/upfc/nat"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // Input is all that the outcome depends on.
 type Input struct {
 	Rules    *rules.Set
-	QERSlots map[uint32]uint32 // by QER ID
-	GBRSlots map[uint32]uint32 // by QER ID, of those with a GBR
-	URRSlots map[uint32]uint32 // by URR ID
+	QERSlots rules.ByID[uint32, uint32] // by QER ID
+	GBRSlots rules.ByID[uint32, uint32] // by QER ID, of those with a GBR
+	Meters   usage.Meters               // by URR ID: whose slots they are
 	// Applications gives what PFD management provided for an Application ID. One that is not known any more, nil, matches nothing.
 	Applications func(id string) *rules.ApplicationPFDs
 	// Predefined gives a predefined rule of the configuration. One that it does not have any more, nil, finds nothing.
@@ -77,24 +78,9 @@ func (s *Session) Size() int {
 		len(abi.Bytes(s.Routes)) + len(abi.Bytes(s.EthernetFilters)) + len(abi.Bytes(s.Applications)) + len(s.Text)
 }
 
-// index is a sort of rule in the order in which its array has them.
-type index[K cmp.Ordered] []K
-
-func indexOf[K cmp.Ordered, V any](m map[K]V) index[K] {
-	if len(m) == 0 {
-		return nil
-	}
-	ids := make(index[K], 0, len(m))
-	for id := range m {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// at is where a rule is in its array; UPF_NONE16 when it is not there.
-func (x index[K]) at(id K) uint16 {
-	i, ok := slices.BinarySearch(x, id)
+// place is where a rule is in its array, which has them in the order of their IDs; UPF_NONE16 when it is not there.
+func place[K cmp.Ordered, V any](list rules.ByID[K, V], id K) uint16 {
+	i, ok := list.Place(id)
 	if !ok {
 		return abi.None16
 	}
@@ -103,12 +89,8 @@ func (x index[K]) at(id K) uint16 {
 
 // compiler is one run of Compile.
 type compiler struct {
-	in   Input
-	out  *Session
-	fars index[uint32]
-	qers index[uint32]
-	urrs index[uint32]
-	bars index[uint8]
+	in  Input
+	out *Session
 	// closedFAR is the one of closed predefined rules; None16 while there is none.
 	closedFAR uint16
 	ue4       netip.Addr
@@ -119,8 +101,7 @@ type compiler struct {
 func Compile(in Input) (*Session, error) {
 	r := in.Rules
 	c := &compiler{
-		in: in, fars: indexOf(r.FARs), qers: indexOf(r.QERs), urrs: indexOf(r.URRs), bars: indexOf(r.BARs),
-		ue4: r.UEAddress(), ue6: r.UEPrefix(), closedFAR: abi.None16,
+		in: in, ue4: r.UEAddress(), ue6: r.UEPrefix(), closedFAR: abi.None16,
 		out: &Session{
 			PDRs: make([]abi.Pdr, 0, len(r.PDRs)), FARs: make([]abi.Far, 0, len(r.FARs)),
 			QERs: make([]abi.Qer, 0, len(r.QERs)), URRs: make([]abi.Urr, 0, len(r.URRs)),
@@ -137,26 +118,25 @@ func Compile(in Input) (*Session, error) {
 	for _, p := range r.Routes() {
 		c.out.Routes = append(c.out.Routes, route(p))
 	}
-	for _, id := range c.bars {
-		c.out.BARs = append(c.out.BARs, bar(r.BARs[id]))
+	for _, b := range r.BARs.All() {
+		c.out.BARs = append(c.out.BARs, bar(b))
 	}
 	if err := c.allFARs(); err != nil {
 		return nil, err
 	}
-	for _, id := range c.qers {
-		c.out.QERs = append(c.out.QERs, c.qer(r.QERs[id]))
+	for _, q := range r.QERs.All() {
+		c.out.QERs = append(c.out.QERs, c.qer(q))
 	}
-	for _, id := range c.urrs {
-		c.out.URRs = append(c.out.URRs, c.urr(r.URRs[id]))
+	for _, u := range r.URRs.All() {
+		c.out.URRs = append(c.out.URRs, c.urr(u))
 	}
 	// TS 29.244 8.2.11: the lowest precedence value is tried first.
-	order := make([]*rules.PDR, 0, len(r.PDRs))
-	for _, p := range r.PDRs {
+	var space [16]*rules.PDR
+	order := space[:0]
+	for _, p := range r.PDRs.All() {
 		order = append(order, p)
 	}
-	slices.SortFunc(order, func(a, b *rules.PDR) int {
-		return cmp.Or(cmp.Compare(a.Precedence, b.Precedence), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortStableFunc(order, func(a, b *rules.PDR) int { return cmp.Compare(a.Precedence, b.Precedence) })
 	for _, p := range order {
 		if err := c.pdr(p); err != nil {
 			return nil, err

@@ -14,32 +14,35 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 func ip(s string) abi.Addr     { return abi.AddrOf(addr(s)) }
 func be(s string) uint32       { return abi.AddrBe(addr(s)) }
 
+type slots = rules.ByID[uint32, uint32]
+
 // session is made fluently: MakeSession().Uplink(1, 255, 7).Downlink(2, 255).Obj().
 type session struct{ in Input }
 
 func makeSession() *session {
 	set := rules.NewSet()
-	set.FARs[1] = &rules.FAR{ID: 1, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Core}}
-	set.FARs[2] = &rules.FAR{ID: 2, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Access,
-		Outer: rules.Outer{Kind: abi.OhcGtpu4, Addr: addr("172.30.3.100"), TEID: 0x100}}}
-	return &session{Input{Rules: set, QERSlots: map[uint32]uint32{}, URRSlots: map[uint32]uint32{}, Local: Local{N3: Addresses{V4: addr("172.30.3.31"), V6: addr("2001:db8:3::31")}}}}
+	set.FARs.Put(1, &rules.FAR{ID: 1, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Core}})
+	set.FARs.Put(2, &rules.FAR{ID: 2, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Access,
+		Outer: rules.Outer{Kind: abi.OhcGtpu4, Addr: addr("172.30.3.100"), TEID: 0x100}}})
+	return &session{Input{Rules: set, Local: Local{N3: Addresses{V4: addr("172.30.3.31"), V6: addr("2001:db8:3::31")}}}}
 }
 
 func (s *session) uplink(id uint16, precedence uint32, filters ...string) *session {
-	s.in.Rules.PDRs[id] = &rules.PDR{ID: id, Precedence: precedence, FAR: 1, Removes: true,
-		PDI: rules.PDI{SourceInterface: rules.Access, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.3.16"), TEID: 7}}, Filters: parse(filters)}}
+	s.in.Rules.PDRs.Put(id, &rules.PDR{ID: id, Precedence: precedence, FAR: 1, Removes: true,
+		PDI: rules.PDI{SourceInterface: rules.Access, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.3.16"), TEID: 7}}, Filters: parse(filters)}})
 	return s
 }
 
 func (s *session) downlink(id uint16, precedence uint32, filters ...string) *session {
-	s.in.Rules.PDRs[id] = &rules.PDR{ID: id, Precedence: precedence, FAR: 2,
-		PDI: rules.PDI{SourceInterface: rules.Core, Match: rules.Match{UEAddress: addr("10.45.0.1")}, Filters: parse(filters)}}
+	s.in.Rules.PDRs.Put(id, &rules.PDR{ID: id, Precedence: precedence, FAR: 2,
+		PDI: rules.PDI{SourceInterface: rules.Core, Match: rules.Match{UEAddress: addr("10.45.0.1")}, Filters: parse(filters)}})
 	return s
 }
 
@@ -113,11 +116,11 @@ func TestFilters(t *testing.T) {
 
 func TestQERAndURRIndexesAndSlots(t *testing.T) {
 	s := makeSession().downlink(1, 1)
-	s.in.Rules.QERs[9] = &rules.QER{ID: 9, DLClosed: true, QFI: 5}
-	s.in.Rules.QERs[4] = &rules.QER{ID: 4, HasMBR: true, MBRUL: 1, MBRDL: 2}
-	s.in.Rules.URRs[3] = &rules.URR{ID: 3}
-	s.in.QERSlots, s.in.URRSlots = map[uint32]uint32{9: 90, 4: 40}, map[uint32]uint32{3: 30}
-	s.in.Rules.PDRs[1].QERs, s.in.Rules.PDRs[1].URRs = []uint32{9, 4}, []uint32{3}
+	s.in.Rules.QERs.Put(9, &rules.QER{ID: 9, DLClosed: true, QFI: 5})
+	s.in.Rules.QERs.Put(4, &rules.QER{ID: 4, HasMBR: true, MBRUL: 1, MBRDL: 2})
+	s.in.Rules.URRs.Put(3, &rules.URR{ID: 3})
+	s.in.QERSlots, s.in.Meters = slots{{ID: 4, Value: 40}, {ID: 9, Value: 90}}, usage.Meters{{ID: 3, Value: usage.Meter{Slot: 30}}}
+	s.in.Rules.PDRs.Get(1).QERs, s.in.Rules.PDRs.Get(1).URRs = []uint32{9, 4}, []uint32{3}
 	c := s.compile(t)
 	wantQERs := []abi.Qer{{QerId: 4, Slot: 40, MbrUl: 1, MbrDl: 2, Flags: abi.QerMbr}, {QerId: 9, Slot: 90, Flags: abi.QerGateDlClosed, Qfi: 5}}
 	if diff := cmp.Diff(wantQERs, c.QERs); diff != "" {
@@ -145,9 +148,9 @@ func TestURR(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := makeSession().uplink(1, 1).downlink(2, 2)
 			tt.urr.ID, tt.want.UrrId, tt.want.Slot = 3, 3, 30
-			s.in.Rules.URRs[3] = &tt.urr
-			s.in.URRSlots[3] = 30
-			s.in.Rules.PDRs[2].URRs = []uint32{3}
+			s.in.Rules.URRs.Put(3, &tt.urr)
+			s.in.Meters.Put(3, usage.Meter{Slot: 30})
+			s.in.Rules.PDRs.Get(2).URRs = []uint32{3}
 			c := s.compile(t)
 			if diff := cmp.Diff([]abi.Urr{tt.want}, c.URRs); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -161,7 +164,7 @@ func TestURR(t *testing.T) {
 
 func TestSeveralQFIsAreSeveralPDRs(t *testing.T) {
 	s := makeSession().uplink(1, 1)
-	s.in.Rules.PDRs[1].PDI.QFIs = []uint8{5, 6}
+	s.in.Rules.PDRs.Get(1).PDI.QFIs = []uint8{5, 6}
 	c := s.compile(t)
 	if len(c.PDRs) != 2 || c.PDRs[0].Qfi != 5 || c.PDRs[1].Qfi != 6 || c.PDRs[0].Flags&abi.PdrQfi == 0 {
 		t.Errorf("PDRs %+v", c.PDRs)

@@ -12,7 +12,7 @@ import (
 )
 
 func withUE(s *session, id uint16, v4, v6 string) *session {
-	m := &s.in.Rules.PDRs[id].PDI.Match
+	m := &s.in.Rules.PDRs.Get(id).PDI.Match
 	m.UEAddress, m.UEPrefix = netip.Addr{}, netip.Prefix{}
 	if v4 != "" {
 		m.UEAddress = addr(v4)
@@ -47,8 +47,8 @@ func TestUEAddressesOfBothVersions(t *testing.T) {
 
 func TestFTEIDOnBothVersionsIsTwoPDRs(t *testing.T) {
 	s := makeSession().uplink(1, 1)
-	s.in.Rules.PDRs[1].PDI.FTEID6 = rules.FTEID{Addr: addr("2001:db8:3::16"), TEID: 7}
-	s.in.Rules.PDRs[1].Removal = 6
+	s.in.Rules.PDRs.Get(1).PDI.FTEID6 = rules.FTEID{Addr: addr("2001:db8:3::16"), TEID: 7}
+	s.in.Rules.PDRs.Get(1).Removal = 6
 	c := s.compile(t)
 	want := abi.Pdr{Precedence: 1, PdrId: 1, Flags: abi.PdrTeid | abi.PdrRemove, Removal: 6, N3Addr: ip("172.30.3.16"), Teid: 7}
 	want6 := want
@@ -61,9 +61,9 @@ func TestFTEIDOnBothVersionsIsTwoPDRs(t *testing.T) {
 
 func TestTrafficEndpointsAreOnePDREach(t *testing.T) {
 	s := makeSession().uplink(1, 1)
-	s.in.Rules.PDRs[1].PDI = rules.PDI{SourceInterface: rules.Access, Endpoints: []uint8{1, 2}}
-	s.in.Rules.Endpoints[1] = &rules.Endpoint{ID: 1, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.3.16"), TEID: 7}, QFIs: []uint8{1, 2}}}
-	s.in.Rules.Endpoints[2] = &rules.Endpoint{ID: 2, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.3.17"), TEID: 8}, UEAddress: addr("10.45.0.1")}}
+	s.in.Rules.PDRs.Get(1).PDI = rules.PDI{SourceInterface: rules.Access, Endpoints: []uint8{1, 2}}
+	s.in.Rules.Endpoints.Put(1, &rules.Endpoint{ID: 1, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.3.16"), TEID: 7}, QFIs: []uint8{1, 2}}})
+	s.in.Rules.Endpoints.Put(2, &rules.Endpoint{ID: 2, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.3.17"), TEID: 8}, UEAddress: addr("10.45.0.1")}})
 	type found struct {
 		TEID uint32
 		QFI  uint8
@@ -113,7 +113,7 @@ func TestFiltersByIPVersion(t *testing.T) {
 
 func TestIPv6Filter(t *testing.T) {
 	s := withUE(makeSession().downlink(1, 1, "permit in 58 from assigned to 2001:db8:8::/48"), 1, "", "2001:db8:45::/64")
-	f := &s.in.Rules.PDRs[1].PDI.Filters[0]
+	f := &s.in.Rules.PDRs.Get(1).PDI.Filters[0]
 	f.HasToS, f.ToS, f.ToSMask = true, 0xff, 0xfc
 	f.HasSPI, f.SPI = true, 9
 	f.HasFlowLabel, f.FlowLabel = true, 0xabcde
@@ -130,7 +130,7 @@ func TestIPv6Filter(t *testing.T) {
 
 func TestApplications(t *testing.T) {
 	s := makeSession().downlink(1, 1)
-	s.in.Rules.PDRs[1].PDI.Application = "video"
+	s.in.Rules.PDRs.Get(1).PDI.Application = "video"
 	s.in.Applications = func(id string) *rules.ApplicationPFDs {
 		if id != "video" {
 			return nil
@@ -143,7 +143,7 @@ func TestApplications(t *testing.T) {
 		t.Errorf("PDR %+v, want three filters", c.PDRs[0])
 	}
 	// One that is not described any more matches nothing, instead of everything.
-	s.in.Rules.PDRs[1].PDI.Application = "gone"
+	s.in.Rules.PDRs.Get(1).PDI.Application = "gone"
 	if c := s.compile(t); c.PDRs[0].SdfCount != 0 || c.PDRs[0].Flags&abi.PdrSdf == 0 {
 		t.Errorf("PDR %+v, want one that matches nothing", c.PDRs[0])
 	}
@@ -160,7 +160,7 @@ func TestApplicationsWithDomains(t *testing.T) {
 	}
 	s.in.Applications = func(id string) *rules.ApplicationPFDs { return known[id] }
 	for id, name := range map[uint16]string{1: "social", 2: "video", 3: "flows", 4: "social"} {
-		s.in.Rules.PDRs[id].PDI.Application = name
+		s.in.Rules.PDRs.Get(id).PDI.Application = name
 	}
 	c := s.compile(t)
 	if diff := cmp.Diff([]abi.Application{{Number: 8}, {Number: 7}}, c.Applications); diff != "" {
@@ -183,13 +183,13 @@ func TestMoreApplicationsThanASessionCanHave(t *testing.T) {
 	}
 	for i := range uint16(abi.SessionApplications) {
 		s.downlink(1+i, uint32(1+i))
-		s.in.Rules.PDRs[1+i].PDI.Application = string([]byte{byte(1 + i)})
+		s.in.Rules.PDRs.Get(1 + i).PDI.Application = string([]byte{byte(1 + i)})
 	}
 	if c := s.compile(t); len(c.Applications) != abi.SessionApplications {
 		t.Fatalf("%d applications, want %d", len(c.Applications), abi.SessionApplications)
 	}
 	s.downlink(100, 100)
-	s.in.Rules.PDRs[100].PDI.Application = "too many"
+	s.in.Rules.PDRs.Get(100).PDI.Application = "too many"
 	if _, err := Compile(s.in); err == nil || !strings.Contains(err.Error(), "applications with domain names") {
 		t.Errorf("one too many: %v", err)
 	}

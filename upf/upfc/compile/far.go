@@ -18,8 +18,7 @@ const gtpuPort = 2152
 // allFARs adds the FARs, and behind them the Duplicating Parameters of those that duplicate.
 func (c *compiler) allFARs() error {
 	s := c.out
-	for _, id := range c.fars {
-		r := c.in.Rules.FARs[id]
+	for id, r := range c.in.Rules.FARs.All() {
 		f := c.forwarding(&r.Forwarding, c.linked(r))
 		f.FarId, f.Action = r.ID, r.Action
 		network, ok := c.in.Rules.NetworkOf(r, c.in.Network)
@@ -28,7 +27,7 @@ func (c *compiler) allFARs() error {
 		}
 		f.Network = network
 		if r.HasBAR {
-			f.Bar = c.bars.at(r.BAR)
+			f.Bar = place(c.in.Rules.BARs, r.BAR)
 		}
 		if r.Redirect != "" {
 			if len(s.Text)+len(r.Redirect) > math.MaxUint16 {
@@ -41,8 +40,8 @@ func (c *compiler) allFARs() error {
 		}
 		s.FARs = append(s.FARs, f)
 	}
-	for i, id := range c.fars {
-		r := c.in.Rules.FARs[id]
+	for i := range c.in.Rules.FARs {
+		r := c.in.Rules.FARs[i].Value
 		if r.Action&rules.Duplicate == 0 {
 			continue
 		}
@@ -59,7 +58,7 @@ func (c *compiler) allFARs() error {
 // linked is the Linked Traffic Endpoint of a FAR: packets leave from where its answers come in.
 func (c *compiler) linked(r *rules.FAR) *rules.Match {
 	if r.HasEndpoint {
-		if e := c.in.Rules.Endpoints[r.Endpoint]; e != nil {
+		if e := c.in.Rules.Endpoints.Get(r.Endpoint); e != nil {
 			return &e.Match
 		}
 	}
@@ -99,7 +98,7 @@ func local(set *rules.Set, towards uint8, linked *rules.Match, v6 bool, own Loca
 	if n9 := own.N9.Of(v6); towards == rules.Core && n9.IsValid() {
 		best, rank = n9, 1<<16
 	}
-	for id, r := range set.PDRs {
+	for id, r := range set.PDRs.All() {
 		at := int(id) // the lowest PDR ID, so that the outcome is the same each time
 		if r.PDI.SourceInterface != towards {
 			at += 1 << 16

@@ -25,7 +25,7 @@ func TestOuterHeaders(t *testing.T) {
 		"IPv6":          {rules.Outer{Kind: abi.OhcIp6, Addr: addr(v6)}, 0, "2001:db8:3::31"},
 	} {
 		s := makeSession().uplink(1, 1)
-		s.in.Rules.FARs[2].Outer = tt.outer
+		s.in.Rules.FARs.Get(2).Outer = tt.outer
 		want := abi.Far{FarId: 2, Action: abi.FarForw, Ohc: tt.outer.Kind, PeerPort: tt.port, Teid: tt.outer.TEID,
 			PeerAddr: abi.AddrOf(tt.outer.Addr), LocalAddr: ip(tt.local), Bar: abi.None16}
 		if diff := cmp.Diff(want, s.compile(t).FARs[1]); diff != "" {
@@ -36,8 +36,8 @@ func TestOuterHeaders(t *testing.T) {
 
 func TestLinkedTrafficEndpointIsWhereTunnelsLeaveFrom(t *testing.T) {
 	s := makeSession().uplink(1, 1)
-	s.in.Rules.Endpoints[3] = &rules.Endpoint{ID: 3, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.3.20"), TEID: 1}}}
-	s.in.Rules.FARs[2].HasEndpoint, s.in.Rules.FARs[2].Endpoint = true, 3
+	s.in.Rules.Endpoints.Put(3, &rules.Endpoint{ID: 3, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.3.20"), TEID: 1}}})
+	s.in.Rules.FARs.Get(2).HasEndpoint, s.in.Rules.FARs.Get(2).Endpoint = true, 3
 	if c := s.compile(t); c.FARs[1].LocalAddr != ip("172.30.3.20") {
 		t.Errorf("sent from %s", c.FARs[1].LocalAddr.IP(false))
 	}
@@ -45,7 +45,7 @@ func TestLinkedTrafficEndpointIsWhereTunnelsLeaveFrom(t *testing.T) {
 
 func TestDuplicatesStandBehindTheFARs(t *testing.T) {
 	s := makeSession().uplink(1, 1)
-	f := s.in.Rules.FARs[1]
+	f := s.in.Rules.FARs.Get(1)
 	f.Action |= rules.Duplicate
 	f.Duplicates = []rules.Forwarding{
 		{Destination: rules.Core, Outer: rules.Outer{Kind: abi.OhcUdp4, Addr: addr("10.9.0.1"), Port: 9000}},
@@ -66,7 +66,7 @@ func TestDuplicatesStandBehindTheFARs(t *testing.T) {
 
 func TestRedirectURLs(t *testing.T) {
 	s := makeSession().uplink(1, 1)
-	s.in.Rules.FARs[1].Redirect, s.in.Rules.FARs[2].Redirect = "http://one/", "http://number.two/"
+	s.in.Rules.FARs.Get(1).Redirect, s.in.Rules.FARs.Get(2).Redirect = "http://one/", "http://number.two/"
 	c := s.compile(t)
 	for i, want := range []string{"http://one/", "http://number.two/"} {
 		f := c.FARs[i]
@@ -78,9 +78,9 @@ func TestRedirectURLs(t *testing.T) {
 
 func TestBARs(t *testing.T) {
 	s := makeSession().downlink(1, 1)
-	s.in.Rules.BARs[7] = &rules.BAR{ID: 7, Delay: 150 * time.Millisecond, Duration: time.Minute, Packets: 20}
-	s.in.Rules.BARs[3] = &rules.BAR{ID: 3, Duration: 1000 * time.Hour * 24}
-	s.in.Rules.FARs[2].HasBAR, s.in.Rules.FARs[2].BAR = true, 7
+	s.in.Rules.BARs.Put(7, &rules.BAR{ID: 7, Delay: 150 * time.Millisecond, Duration: time.Minute, Packets: 20})
+	s.in.Rules.BARs.Put(3, &rules.BAR{ID: 3, Duration: 1000 * time.Hour * 24})
+	s.in.Rules.FARs.Get(2).HasBAR, s.in.Rules.FARs.Get(2).BAR = true, 7
 	c := s.compile(t)
 	want := []abi.Bar{{BarId: 3, DurationMs: 1<<32 - 1}, {BarId: 7, DurationMs: 60_000, DelayMs: 150, PacketsMax: 20}}
 	if diff := cmp.Diff(want, c.BARs); diff != "" || c.FARs[1].Bar != 1 || c.FARs[0].Bar != abi.None16 {
@@ -101,8 +101,8 @@ func TestAveragingWindows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := makeSession().downlink(1, 1)
-			s.in.Rules.QERs[1] = &tt.qer
-			s.in.QERSlots, s.in.GBRSlots = map[uint32]uint32{1: 8}, map[uint32]uint32{1: 9}
+			s.in.Rules.QERs.Put(1, &tt.qer)
+			s.in.QERSlots, s.in.GBRSlots = slots{{ID: 1, Value: 8}}, slots{{ID: 1, Value: 9}}
 			if got := s.compile(t).QERs[0].WindowMs; got != tt.want {
 				t.Errorf("window of %d ms, want %d", got, tt.want)
 			}
@@ -112,8 +112,8 @@ func TestAveragingWindows(t *testing.T) {
 
 func TestQERs(t *testing.T) {
 	s := makeSession().downlink(1, 1)
-	s.in.Rules.QERs[1] = &rules.QER{ID: 1, HasGBR: true, GBRUL: 5, GBRDL: 6, RQI: true, HasPPI: true, PPI: 3, HasToS: true, ToS: 0xbb, ToSMask: 0xfc}
-	s.in.QERSlots, s.in.GBRSlots = map[uint32]uint32{1: 8}, map[uint32]uint32{1: 9}
+	s.in.Rules.QERs.Put(1, &rules.QER{ID: 1, HasGBR: true, GBRUL: 5, GBRDL: 6, RQI: true, HasPPI: true, PPI: 3, HasToS: true, ToS: 0xbb, ToSMask: 0xfc})
+	s.in.QERSlots, s.in.GBRSlots = slots{{ID: 1, Value: 8}}, slots{{ID: 1, Value: 9}}
 	want := []abi.Qer{{QerId: 1, Slot: 8, GbrUl: 5, GbrDl: 6, GbrSlot: 9, Flags: abi.QerGbr | abi.QerRqi | abi.QerPpi | abi.QerTos, Tos: 0xb8, Ppi: 3, WindowMs: 2000}}
 	if diff := cmp.Diff(want, s.compile(t).QERs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -132,13 +132,13 @@ func TestEndMarkerLeavesLikeThePackets(t *testing.T) {
 func TestTunnelsOnN9LeaveByN9(t *testing.T) {
 	s := makeSession().uplink(1, 1)
 	s.in.Local.N9 = Addresses{V4: addr("172.30.9.1")}
-	s.in.Rules.FARs[1].Outer = rules.Outer{Kind: abi.OhcGtpu4, Addr: addr("172.30.9.9"), TEID: 9}
+	s.in.Rules.FARs.Get(1).Outer = rules.Outer{Kind: abi.OhcGtpu4, Addr: addr("172.30.9.9"), TEID: 9}
 	c := s.compile(t)
 	if c.FARs[0].LocalAddr != ip("172.30.9.1") || c.FARs[1].LocalAddr != ip("172.30.3.16") {
 		t.Errorf("sent from %s to the core and %s to access", c.FARs[0].LocalAddr.IP(false), c.FARs[1].LocalAddr.IP(false))
 	}
 	// The session's own F-TEID on N9 comes first.
-	s.in.Rules.PDRs[2] = &rules.PDR{ID: 2, FAR: 2, Removes: true, PDI: rules.PDI{SourceInterface: rules.Core, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.9.2"), TEID: 8}}}}
+	s.in.Rules.PDRs.Put(2, &rules.PDR{ID: 2, FAR: 2, Removes: true, PDI: rules.PDI{SourceInterface: rules.Core, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.9.2"), TEID: 8}}}})
 	if c = s.compile(t); c.FARs[0].LocalAddr != ip("172.30.9.2") {
 		t.Errorf("sent from %s to the core, want the session's own address there", c.FARs[0].LocalAddr.IP(false))
 	}

@@ -14,7 +14,7 @@ func TestFramedRoutesAreAssignedToTheUE(t *testing.T) {
 	if c := s.compile(t); len(c.Routes) != 0 || c.SDFs[0].LocalMaskBe != be("255.255.255.255") {
 		t.Errorf("without framed routes: routes %+v, filter %+v", c.Routes, c.SDFs[0])
 	}
-	s.in.Rules.PDRs[2].PDI.Routes = []netip.Prefix{netip.MustParsePrefix("192.168.7.0/24"), netip.MustParsePrefix("2001:db8:7::/48")}
+	s.in.Rules.PDRs.Get(2).PDI.Routes = []netip.Prefix{netip.MustParsePrefix("192.168.7.0/24"), netip.MustParsePrefix("2001:db8:7::/48")}
 	c := s.compile(t)
 	if want := []abi.Route{{Addr: ip("192.168.7.0"), Len: 24}, {Addr: ip("2001:db8:7::"), Len: 48, Ip6: 1}}; !slices.Equal(c.Routes, want) {
 		t.Errorf("routes %+v, want %+v", c.Routes, want)

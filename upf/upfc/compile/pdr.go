@@ -13,7 +13,7 @@ import (
 // Endpoints, each IP version of the F-TEID, each QFI; and for each of its predefined rules.
 func (c *compiler) pdr(r *rules.PDR) error {
 	p := abi.Pdr{
-		Precedence: r.Precedence, PdrId: r.ID, SourceInterface: r.PDI.SourceInterface, Far: c.fars.at(r.FAR),
+		Precedence: r.Precedence, PdrId: r.ID, SourceInterface: r.PDI.SourceInterface, Far: place(c.in.Rules.FARs, r.FAR),
 		NQer: uint8(len(r.QERs)),
 	}
 	if r.Removes {
@@ -21,13 +21,13 @@ func (c *compiler) pdr(r *rules.PDR) error {
 		p.Removal = r.Removal
 	}
 	for i, id := range r.QERs {
-		p.Qer[i] = c.qers.at(id)
+		p.Qer[i] = place(c.in.Rules.QERs, id)
 	}
 	for _, id := range r.URRs {
-		if c.in.Rules.URRs[id].Is(rules.Paused) {
+		if c.in.Rules.URRs.Get(id).Is(rules.Paused) {
 			continue // TS 29.244 8.2.68 INAM: what passes meanwhile is not measured
 		}
-		p.Urr[p.NUrr] = c.urrs.at(id)
+		p.Urr[p.NUrr] = place(c.in.Rules.URRs, id)
 		p.NUrr++
 	}
 	switch {
@@ -144,7 +144,7 @@ func (c *compiler) application(r *rules.PDR, number uint64) uint8 {
 	}
 	a := &c.out.Applications[i]
 	for _, id := range r.URRs {
-		if u := c.in.Rules.URRs[id]; u != nil && u.Wants(rules.StartOfTraffic|rules.StopOfTraffic) {
+		if u := c.in.Rules.URRs.Get(id); u != nil && u.Wants(rules.StartOfTraffic|rules.StopOfTraffic) {
 			if quiet := uint32(min(int64(u.QuietTime())*1000, math.MaxUint32)); a.QuietMs == 0 || quiet < a.QuietMs {
 				a.QuietMs = quiet
 			}

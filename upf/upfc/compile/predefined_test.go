@@ -25,7 +25,7 @@ func TestPredefinedRules(t *testing.T) {
 	s := makeSession().uplink(1, 1).downlink(2, 2)
 	fars := len(s.compile(t).FARs)
 	s.in.Predefined = func(name string) *rules.Predefined { return catalogue[name] }
-	r := s.in.Rules.PDRs[2]
+	r := s.in.Rules.PDRs.Get(2)
 	r.Predefined = []string{"video", "games", "chess", "gambles"}
 	c := s.compile(t)
 	var found []abi.Pdr

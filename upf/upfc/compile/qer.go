@@ -12,7 +12,7 @@ import (
 const gbrWindow = 2000
 
 func (c *compiler) qer(r *rules.QER) abi.Qer {
-	q := abi.Qer{QerId: r.ID, Slot: c.in.QERSlots[r.ID], Qfi: r.QFI, WindowMs: r.Window}
+	q := abi.Qer{QerId: r.ID, Slot: c.in.QERSlots.Get(r.ID), Qfi: r.QFI, WindowMs: r.Window}
 	if r.ULClosed {
 		q.Flags |= abi.QerGateUlClosed
 	}
@@ -23,7 +23,7 @@ func (c *compiler) qer(r *rules.QER) abi.Qer {
 		q.Flags |= abi.QerMbr
 		q.MbrUl, q.MbrDl = r.MBRUL, r.MBRDL
 	}
-	if slot, ok := c.in.GBRSlots[r.ID]; ok && r.HasGBR {
+	if slot, ok := c.in.GBRSlots.Find(r.ID); ok && r.HasGBR {
 		q.Flags |= abi.QerGbr
 		q.GbrUl, q.GbrDl, q.GbrSlot = r.GBRUL, r.GBRDL, slot
 		q.WindowMs = cmp.Or(r.Window, gbrWindow)

@@ -6,7 +6,7 @@ import (
 )
 
 func (c *compiler) urr(r *rules.URR) abi.Urr {
-	u := abi.Urr{UrrId: r.ID, Slot: c.in.URRSlots[r.ID], QuotaFar: abi.None16}
+	u := abi.Urr{UrrId: r.ID, Slot: c.in.Meters.Get(r.ID).Slot, QuotaFar: abi.None16}
 	if r.Is(rules.BeforeQoS) {
 		u.Flags |= abi.UrrBeforeQos
 	}
@@ -15,7 +15,7 @@ func (c *compiler) urr(r *rules.URR) abi.Urr {
 	}
 	u.EthernetInactivityS = uint32(r.Rest().Stations)
 	if more := r.Rest(); more.HasQuotaFAR {
-		u.QuotaFar = c.fars.at(more.QuotaFAR)
+		u.QuotaFar = place(c.in.Rules.FARs, more.QuotaFAR)
 	}
 	return u
 }

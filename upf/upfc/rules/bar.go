@@ -61,7 +61,7 @@ func (s *Set) UpdateInReportResponse(e *pfcp.Element) (*BAR, error) {
 	if err != nil {
 		return nil, err
 	}
-	old := s.BARs[v]
+	old := s.BARs.Get(v)
 	if old == nil {
 		return nil, nil
 	}

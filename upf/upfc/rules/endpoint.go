@@ -38,15 +38,11 @@ func (p *planner) endpoint(r *Endpoint, group pfcp.Elements, create bool) error 
 func (p *planner) removeEndpoints(message pfcp.Elements) error {
 	n := p.change.Next
 	return p.each(message, endpointKind.remove, endpointKind, "Remove", func(id uint32, _ pfcp.Elements) error {
-		if n.Endpoints[uint8(id)] == nil {
+		if n.Endpoints.Get(uint8(id)) == nil {
 			return refuse(nil, ie.TrafficEndpointID, "Remove Traffic Endpoint: there is no Traffic Endpoint %d", id)
 		}
-		delete(n.Endpoints, uint8(id))
-		for pdr, r := range n.PDRs {
-			if slices.Contains(r.PDI.Endpoints, uint8(id)) {
-				delete(n.PDRs, pdr)
-			}
-		}
+		n.Endpoints.Delete(uint8(id))
+		n.PDRs.DeleteFunc(func(_ uint16, r *PDR) bool { return slices.Contains(r.PDI.Endpoints, uint8(id)) })
 		p.change.Rules = true
 		return nil
 	})

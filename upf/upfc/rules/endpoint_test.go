@@ -22,7 +22,7 @@ func TestTrafficEndpoints(t *testing.T) {
 		t.Errorf("Created Traffic Endpoints (-want +got):\n%s", diff)
 	}
 	chosen := FTEID{netip.MustParseAddr("172.30.3.16"), 0x80000001}
-	if got := c.Next.matchesOf(c.Next.PDRs[1]); len(got) != 1 || got[0].FTEID != chosen || !cmp.Equal(got[0].QFIs, []uint8{9}) {
+	if got := c.Next.matchesOf(c.Next.PDRs.Get(1)); len(got) != 1 || got[0].FTEID != chosen || !cmp.Equal(got[0].QFIs, []uint8{9}) {
 		t.Errorf("PDR 1 is found by %+v", got)
 	}
 	if c.Next.UEAddress().String() != "10.45.0.9" || c.Next.InstanceOf(0) != "internet" {
@@ -31,23 +31,23 @@ func TestTrafficEndpoints(t *testing.T) {
 
 	// An update changes it for every PDR that names it, and leaves the rest of it.
 	u := planned(t, c.Next, ie.NewUpdateTrafficEndpoint(ie.NewTrafficEndpointID(1), ie.NewFTEID(0x01, 5, n3v4, nil, 0))).Next
-	if got := u.matchesOf(u.PDRs[1]); got[0].FTEID != localV4 || got[0].NetworkInstance != "n3" {
+	if got := u.matchesOf(u.PDRs.Get(1)); got[0].FTEID != localV4 || got[0].NetworkInstance != "n3" {
 		t.Errorf("after the update PDR 1 is found by %+v", got)
 	}
 	// Several of them in one PDI (MTE).
 	m := planned(t, c.Next, endpointIE(3, ie.NewFTEID(0x01, 5, n3v4, nil, 0)),
 		ie.NewUpdatePDR(ie.NewPDRID(1), ie.NewPDI(fromAccess, ie.NewTrafficEndpointID(1), ie.NewTrafficEndpointID(3)))).Next
-	if got := m.matchesOf(m.PDRs[1]); len(got) != 2 || got[0].FTEID != chosen || got[1].FTEID != localV4 {
+	if got := m.matchesOf(m.PDRs.Get(1)); len(got) != 2 || got[0].FTEID != chosen || got[1].FTEID != localV4 {
 		t.Errorf("PDR 1 is found by %+v, want both endpoints", got)
 	}
 	// Its removal takes its PDRs along.
 	r := planned(t, c.Next, ie.NewRemoveTrafficEndpoint(ie.NewTrafficEndpointID(1))).Next
-	if len(r.Endpoints) != 1 || r.PDRs[1] != nil || r.PDRs[2] == nil {
+	if len(r.Endpoints) != 1 || r.PDRs.Get(1) != nil || r.PDRs.Get(2) == nil {
 		t.Errorf("after the removal endpoints %v, PDRs %v", r.Endpoints, r.PDRs)
 	}
 	// A FAR is linked to the endpoint of the other direction.
 	l := planned(t, c.Next, ie.NewUpdateFAR(ie.NewFARID(1), ie.NewUpdateForwardingParameters(ie.NewTrafficEndpointID(1)))).Next
-	if f := l.FARs[1]; !f.HasEndpoint || f.Endpoint != 1 {
+	if f := l.FARs.Get(1); !f.HasEndpoint || f.Endpoint != 1 {
 		t.Errorf("FAR %+v", f)
 	}
 }

@@ -207,7 +207,7 @@ const (
 // 29.244 5.13.3), when source and destination change places.
 func (p *planner) ethernetFilterByID(id uint32, core bool, ref *pfcp.RuleRef) (EthernetFilter, error) {
 	known := p.ethernetFilters
-	for _, r := range p.base.PDRs {
+	for _, r := range p.base.PDRs.All() {
 		for i := range r.PDI.Ethernet {
 			known = append(known, givenFilter{&r.PDI.Ethernet[i], r.PDI.SourceInterface == Core})
 		}
@@ -268,9 +268,10 @@ func (p *planner) ethernetType(message pfcp.Elements) error {
 		n.Ethernet = n.Ethernet || pdn == PDNTypeEthernet
 	}
 	var first *PDR
-	for id, r := range n.PDRs {
-		if r.ofEthernet() && (first == nil || id < first.ID) {
+	for _, r := range n.PDRs.All() {
+		if r.ofEthernet() {
 			first = r
+			break
 		}
 	}
 	if first == nil || n.Ethernet {
@@ -292,13 +293,13 @@ func (p *planner) ethernetType(message pfcp.Elements) error {
 
 // checkEthernet sees to it that the rules of an Ethernet session are about frames, and that it is where the UPF has a bridge;
 // or that one of IP is not.
-func (p *planner) checkEthernet(ids []uint16) error {
+func (p *planner) checkEthernet() error {
 	n := p.change.Next
 	if !n.Ethernet && p.policy.Bridge == nil {
 		return nil // as almost everywhere
 	}
-	for _, id := range ids {
-		r, ref := n.PDRs[id], pdrKind.ref(uint32(id))
+	for id, r := range n.PDRs.All() {
+		ref := pdrKind.ref(uint32(id))
 		if n.Ethernet {
 			if err := n.checkFrames(r, ref); err != nil {
 				return err
@@ -314,9 +315,8 @@ func (p *planner) checkEthernet(ids []uint16) error {
 			return err
 		}
 	}
-	var space [16]uint32
-	for _, id := range Sorted(n.FARs, space[:0]) {
-		if err := p.checkEthernetFAR(n.FARs[id]); err != nil {
+	for _, r := range n.FARs.All() {
+		if err := p.checkEthernetFAR(r); err != nil {
 			return err
 		}
 	}

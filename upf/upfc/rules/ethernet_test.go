@@ -42,7 +42,7 @@ func TestEthernetSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.Next.Ethernet || !c.Next.PDRs[2].PDI.EthernetSession {
+	if !c.Next.Ethernet || !c.Next.PDRs.Get(2).PDI.EthernetSession {
 		t.Errorf("%+v is no Ethernet session", c.Next)
 	}
 	if n, ok := c.Next.Network(p.Network); n != 1 || !ok {
@@ -60,7 +60,7 @@ func TestEthernetSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range u.Next.URRs {
+	for _, r := range u.Next.URRs.All() {
 		if !r.Wants(MACReporting) || r.Rest().Stations != 9 {
 			t.Errorf("%+v does not report MAC addresses", r)
 		}
@@ -93,7 +93,7 @@ func TestEthernetFilters(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
-		got := c.Next.PDRs[2].PDI.Ethernet
+		got := c.Next.PDRs.Get(2).PDI.Ethernet
 		if len(tt.want.Filters) > 0 && len(got) == 1 && len(got[0].Filters) == 1 {
 			got[0].Filters[0] = SDFFilter{}
 		}
@@ -117,7 +117,7 @@ func TestEthernetFiltersByID(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []MACs{{HasDestination: true, Destination: MACRange{a, a}}}
-	if diff := cmp.Diff(want, c.Next.PDRs[3].PDI.Ethernet[0].MACs); diff != "" {
+	if diff := cmp.Diff(want, c.Next.PDRs.Get(3).PDI.Ethernet[0].MACs); diff != "" {
 		t.Errorf("in the other direction (-want +got):\n%s", diff)
 	}
 	if c, err = plan(NewSet(), 1); err != nil {
@@ -126,7 +126,7 @@ func TestEthernetFiltersByID(t *testing.T) {
 	if c, err = Plan(c.Next, message(t, up), withBridges("lan")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, c.Next.PDRs[3].PDI.Ethernet[0].MACs); diff != "" {
+	if diff := cmp.Diff(want, c.Next.PDRs.Get(3).PDI.Ethernet[0].MACs); diff != "" {
 		t.Errorf("in a later message (-want +got):\n%s", diff)
 	}
 	var r *pfcp.Reject

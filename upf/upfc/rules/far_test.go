@@ -44,8 +44,8 @@ func TestApplyAction(t *testing.T) {
 				}
 				return
 			}
-			if tt.cause != 0 || c.Next.FARs[1].Action != tt.want {
-				t.Errorf("action %#x, want %#x or cause %d", c.Next.FARs[1].Action, tt.want, tt.cause)
+			if tt.cause != 0 || c.Next.FARs.Get(1).Action != tt.want {
+				t.Errorf("action %#x, want %#x or cause %d", c.Next.FARs.Get(1).Action, tt.want, tt.cause)
 			}
 		})
 	}
@@ -151,20 +151,20 @@ func TestDuplicatingParameters(t *testing.T) {
 	}
 	parameters := ie.NewForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceCore))
 	base := planned(t, established(t), ie.NewCreateFAR(ie.NewFARID(9), ie.NewApplyAction(0x12), parameters, ie.NewDuplicatingParameters(li("10.9.0.1")...))).Next
-	if diff := cmp.Diff([]Forwarding{to("10.9.0.1")}, base.FARs[9].Duplicates, byValue); diff != "" || base.FARs[9].Action != Forward|Duplicate {
-		t.Errorf("action %#x, duplicates (-want +got):\n%s", base.FARs[9].Action, diff)
+	if diff := cmp.Diff([]Forwarding{to("10.9.0.1")}, base.FARs.Get(9).Duplicates, byValue); diff != "" || base.FARs.Get(9).Action != Forward|Duplicate {
+		t.Errorf("action %#x, duplicates (-want +got):\n%s", base.FARs.Get(9).Action, diff)
 	}
 	update := func(groups ...*ie.IE) *ie.IE { return ie.NewUpdateFAR(append([]*ie.IE{ie.NewFARID(9)}, groups...)...) }
 	// One update of the one destination changes what it names.
 	next := planned(t, base, update(ie.NewUpdateDuplicatingParameters(ie.NewTransportLevelMarking(0xb8fc)))).Next
 	want := to("10.9.0.1")
 	want.HasToS, want.ToS, want.ToSMask = true, 0xb8, 0xfc
-	if diff := cmp.Diff([]Forwarding{want}, next.FARs[9].Duplicates, byValue); diff != "" {
+	if diff := cmp.Diff([]Forwarding{want}, next.FARs.Get(9).Duplicates, byValue); diff != "" {
 		t.Errorf("after the update (-want +got):\n%s", diff)
 	}
 	// Two replace them all.
 	next = planned(t, base, update(ie.NewUpdateDuplicatingParameters(li("10.9.0.2")...), ie.NewUpdateDuplicatingParameters(li("10.9.0.3")...))).Next
-	if diff := cmp.Diff([]Forwarding{to("10.9.0.2"), to("10.9.0.3")}, next.FARs[9].Duplicates, byValue); diff != "" {
+	if diff := cmp.Diff([]Forwarding{to("10.9.0.2"), to("10.9.0.3")}, next.FARs.Get(9).Duplicates, byValue); diff != "" {
 		t.Errorf("after two updates (-want +got):\n%s", diff)
 	}
 	// An empty one ends the duplication, and only together with the action.
@@ -172,8 +172,8 @@ func TestDuplicatingParameters(t *testing.T) {
 		t.Errorf("DUPL with nobody left: %v", r)
 	}
 	next = planned(t, base, update(ie.NewApplyAction(2), ie.New(ie.UpdateDuplicatingParameters, nil))).Next
-	if len(next.FARs[9].Duplicates) != 0 {
-		t.Errorf("duplicates %+v", next.FARs[9].Duplicates)
+	if len(next.FARs.Get(9).Duplicates) != 0 {
+		t.Errorf("duplicates %+v", next.FARs.Get(9).Duplicates)
 	}
 	for name, tt := range map[string]struct {
 		far       *ie.IE
@@ -261,15 +261,15 @@ func TestBARs(t *testing.T) {
 	create := ie.NewCreateBAR(ie.NewBARID(2), ie.New(ie.DownlinkDataNotificationDelay, []byte{3}), ie.NewSuggestedBufferingPacketsCount(10))
 	buffer := ie.NewCreateFAR(ie.NewFARID(9), ie.NewApplyAction(0x0c), ie.NewBARID(2))
 	base := planned(t, established(t), create, buffer).Next
-	if diff := cmp.Diff(&BAR{ID: 2, Delay: 150e6, Packets: 10}, base.BARs[2]); diff != "" || !base.FARs[9].HasBAR || base.FARs[9].BAR != 2 {
-		t.Errorf("FAR %+v, BAR (-want +got):\n%s", base.FARs[9], diff)
+	if diff := cmp.Diff(&BAR{ID: 2, Delay: 150e6, Packets: 10}, base.BARs.Get(2)); diff != "" || !base.FARs.Get(9).HasBAR || base.FARs.Get(9).BAR != 2 {
+		t.Errorf("FAR %+v, BAR (-want +got):\n%s", base.FARs.Get(9), diff)
 	}
 	update := ie.NewUpdateBAR(ie.UpdateBARWithinSessionModificationRequest, ie.NewBARID(2), ie.New(ie.SuggestedBufferingPacketsCount, nil), ie.New(ie.DownlinkDataNotificationDelay, []byte{1}))
-	if next := planned(t, base, update).Next; !cmp.Equal(next.BARs[2], &BAR{ID: 2, Delay: 50e6}) {
-		t.Errorf("after the update %+v", next.BARs[2])
+	if next := planned(t, base, update).Next; !cmp.Equal(next.BARs.Get(2), &BAR{ID: 2, Delay: 50e6}) {
+		t.Errorf("after the update %+v", next.BARs.Get(2))
 	}
-	if next := planned(t, base, ie.NewRemoveBAR(ie.NewBARID(2))).Next; len(next.BARs) != 0 || next.FARs[9].HasBAR {
-		t.Errorf("after the removal %+v, FAR %+v", next.BARs, next.FARs[9])
+	if next := planned(t, base, ie.NewRemoveBAR(ie.NewBARID(2))).Next; len(next.BARs) != 0 || next.FARs.Get(9).HasBAR {
+		t.Errorf("after the removal %+v, FAR %+v", next.BARs, next.FARs.Get(9))
 	}
 	for name, tt := range map[string]struct {
 		ie        *ie.IE
@@ -305,7 +305,7 @@ func TestBARInAReportsAnswer(t *testing.T) {
 	if err != nil || !cmp.Equal(r, &BAR{ID: 2, Delay: 100e6, Duration: 60e9, Packets: 256}) {
 		t.Errorf("%+v (%v)", r, err)
 	}
-	if base.BARs[2].Duration != 0 {
+	if base.BARs.Get(2).Duration != 0 {
 		t.Error("the rule was changed in place")
 	}
 	if r, err = base.UpdateInReportResponse(element(0, 88, 0, 1, 9)); r != nil || err != nil {

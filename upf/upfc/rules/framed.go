@@ -101,7 +101,7 @@ func (s *Set) Routes() []netip.Prefix {
 
 // checkRoutes looks at them as a whole. A PDR on the core side that names the UE IP address and not the routes would be for the
 // address alone; upf-u has one answer for both.
-func (p *planner) checkRoutes(ids []uint16) error {
+func (p *planner) checkRoutes() error {
 	n := p.change.Next
 	all := n.Routes()
 	if len(all) == 0 {
@@ -120,8 +120,7 @@ func (p *planner) checkRoutes(ids []uint16) error {
 		}
 	}
 	var err error
-	for _, id := range ids {
-		r := n.PDRs[id]
+	for id, r := range n.PDRs.All() {
 		n.Matches(r, func(m *Match) {
 			has := m.UEAddress.IsValid() || m.UEPrefix.IsValid() || len(m.Routes) > 0
 			if err == nil && r.PDI.SourceInterface == Core && has && !slices.Equal(m.Routes, all) {

@@ -162,10 +162,10 @@ func (p *planner) homeTEIDs(pfcp.Elements) error {
 			}
 		}
 		// Only what this message has written holds a TEID that it was given: base is not touched.
-		for _, r := range p.change.Next.PDRs {
+		for _, r := range p.change.Next.PDRs.All() {
 			rename(&r.PDI.Match)
 		}
-		for _, e := range p.change.Next.Endpoints {
+		for _, e := range p.change.Next.Endpoints.All() {
 			rename(&e.Match)
 		}
 	}

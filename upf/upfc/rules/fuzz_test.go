@@ -94,8 +94,8 @@ func FuzzFQCSID(f *testing.F) {
 // FuzzGroups feeds each grouped IE's decoder, as Create and as Update.
 func FuzzGroups(f *testing.F) {
 	base := established(f)
-	base.BARs[1] = &BAR{ID: 1}
-	base.Endpoints[1] = &Endpoint{ID: 1}
+	base.BARs.Put(1, &BAR{ID: 1})
+	base.Endpoints.Put(1, &Endpoint{ID: 1})
 	f.Fuzz(func(t *testing.T, sort uint8, create bool, b []byte) {
 		kinds := []*kind{pdrKind, farKind, qerKind, urrKind, barKind, endpointKind}
 		k := kinds[int(sort)%len(kinds)]
@@ -107,18 +107,18 @@ func FuzzGroups(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for id, r := range c.Next.FARs {
-			if r.ID != id || r.HasBAR && c.Next.BARs[r.BAR] == nil || r.Action&Duplicate != 0 && len(r.Duplicates) == 0 {
+		for id, r := range c.Next.FARs.All() {
+			if r.ID != id || r.HasBAR && c.Next.BARs.Get(r.BAR) == nil || r.Action&Duplicate != 0 && len(r.Duplicates) == 0 {
 				t.Errorf("FAR %+v", r)
 			}
 		}
-		for id, r := range c.Next.BARs {
+		for id, r := range c.Next.BARs.All() {
 			if r.ID != id || r.Delay < 0 {
 				t.Errorf("BAR %+v", r)
 			}
 		}
-		for id, r := range c.Next.PDRs {
-			if r.ID != id || c.Next.FARs[r.FAR] == nil || len(r.QERs) > abi.PdrQers || len(r.URRs) > abi.PdrUrrs {
+		for id, r := range c.Next.PDRs.All() {
+			if r.ID != id || c.Next.FARs.Get(r.FAR) == nil || len(r.QERs) > abi.PdrQers || len(r.URRs) > abi.PdrUrrs {
 				t.Errorf("PDR %+v", r)
 			}
 		}

@@ -37,20 +37,21 @@ func (s *Set) Network(of func(name string) (uint16, bool)) (uint16, bool) {
 	if of == nil {
 		return network, known
 	}
-	lowest := -1
-	for id, r := range s.PDRs {
+	found := false
+	for _, r := range s.PDRs.All() {
 		s.Matches(r, func(m *Match) {
-			if comesByN6(r, m) && (lowest < 0 || int(id) < lowest) {
-				lowest = int(id)
+			if !found && comesByN6(r, m) {
+				found = true
 				network, known = of(s.instance(m.NetworkInstance))
 			}
 		})
-	}
-	if lowest < 0 {
-		// The UPF's own messages to the UE may still name a network instance.
-		if n, ok := of(s.NetworkInstance()); ok {
-			network = n
+		if found {
+			return network, known
 		}
+	}
+	// The UPF's own messages to the UE may still name a network instance.
+	if n, ok := of(s.NetworkInstance()); ok {
+		network = n
 	}
 	return network, known
 }
@@ -65,7 +66,7 @@ func (s *Set) NetworkOf(r *FAR, of func(name string) (uint16, bool)) (uint16, bo
 
 // LeavesByN6 says whether packets of the session go to the core as they are.
 func (s *Set) LeavesByN6() bool {
-	for _, r := range s.FARs {
+	for _, r := range s.FARs.All() {
 		if r.leavesByN6() {
 			return true
 		}
@@ -74,22 +75,23 @@ func (s *Set) LeavesByN6() bool {
 }
 
 // network finds the network of N6 that serves a network instance, which the rule has named, or which is missing.
-func (p *planner) network(name string, named bool, ref *pfcp.RuleRef) (uint16, *pfcp.Reject) {
+// The rule is a PDR, or a FAR, whose caller says which.
+func (p *planner) network(name string, named bool, pdr int) (uint16, *pfcp.Reject) {
 	network, ok := p.policy.Network(name)
-	switch {
-	case ok:
+	if ok {
 		return network, nil
-	case named:
-		return 0, &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Offending: ie.NetworkInstance, Rule: ref,
+	}
+	if named {
+		return 0, &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Offending: ie.NetworkInstance, Rule: pdrRef(pdr),
 			Detail: fmt.Sprintf("this UPF has no N6 for network instance %q", name)}
 	}
-	return 0, &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: ie.NetworkInstance, Rule: ref,
+	return 0, &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: ie.NetworkInstance, Rule: pdrRef(pdr),
 		Detail: "this UPF has several network instances, and none for a rule that names none"}
 }
 
 // checkNetworks sees to it that packets come by network instances of N6 that there are, and a UE's by one: upf-u knows a
 // session's addresses in one network.
-func (p *planner) checkNetworks(ids []uint16) error {
+func (p *planner) checkNetworks() error {
 	if p.policy.Network == nil {
 		return nil
 	}
@@ -97,19 +99,18 @@ func (p *planner) checkNetworks(ids []uint16) error {
 	var err error
 	first := ""
 	network, found := uint16(0), false
-	for _, id := range ids {
-		r, ref := n.PDRs[id], pdrKind.ref(uint32(id))
+	for id, r := range n.PDRs.All() {
 		n.Matches(r, func(m *Match) {
 			if err != nil || !comesByN6(r, m) {
 				return
 			}
 			name := n.instance(m.NetworkInstance)
-			at, refused := p.network(name, m.NetworkInstance != "", ref)
+			at, refused := p.network(name, m.NetworkInstance != "", int(id))
 			switch {
 			case refused != nil:
 				err = refused
 			case found && at != network:
-				err = refuse(ref, ie.NetworkInstance, "network instance %q in a session whose UE is in %q", name, first)
+				err = refuse(pdrRef(int(id)), ie.NetworkInstance, "network instance %q in a session whose UE is in %q", name, first)
 			default:
 				first, network, found = name, at, true
 			}

@@ -79,7 +79,7 @@ func TestNetworkInstancesOfN6(t *testing.T) {
 				continue
 			}
 			session, ok := c.Next.Network(p.Network)
-			leaving, ok2 := c.Next.NetworkOf(c.Next.FARs[1], p.Network)
+			leaving, ok2 := c.Next.NetworkOf(c.Next.FARs.Get(1), p.Network)
 			if !ok || !ok2 || session != tt.session || leaving != tt.leaving {
 				t.Errorf("%s: the UE is in network %d (%t), its packets leave by %d (%t), want %d and %d", what, session, ok, leaving, ok2, tt.session, tt.leaving)
 			}

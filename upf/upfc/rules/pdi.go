@@ -198,7 +198,7 @@ func (s *Set) matchesOf(r *PDR) []Match {
 	}
 	out := make([]Match, 0, len(r.PDI.Endpoints))
 	for _, id := range r.PDI.Endpoints {
-		e := s.Endpoints[id]
+		e := s.Endpoints.Get(id)
 		if e == nil {
 			continue
 		}

@@ -64,7 +64,7 @@ func TestLocalFTEIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := planned(t, established(t), createPDR(7, ie.NewPDI(fromAccess, tt.ie), removesAny))
-			m := c.Next.PDRs[7].PDI.Match
+			m := c.Next.PDRs.Get(7).PDI.Match
 			if m.FTEID != tt.v4 || m.FTEID6 != tt.v6 || m.Chosen != tt.chosen {
 				t.Errorf("F-TEIDs %v and %v, chosen %t", m.FTEID, m.FTEID6, m.Chosen)
 			}
@@ -104,12 +104,12 @@ func TestChosenFTEIDStaysInAnUpdate(t *testing.T) {
 	choose := ie.NewFTEID(0x05, 0, nil, nil, 0)
 	first := planned(t, established(t), createPDR(7, ie.NewPDI(fromAccess, choose), removesAny))
 	again := planned(t, first.Next, ie.NewUpdatePDR(ie.NewPDRID(7), ie.NewPDI(fromAccess, choose)))
-	if a, b := first.Next.PDRs[7].PDI.FTEID, again.Next.PDRs[7].PDI.FTEID; a != b || len(again.Chosen) != 0 {
+	if a, b := first.Next.PDRs.Get(7).PDI.FTEID, again.Next.PDRs.Get(7).PDI.FTEID; a != b || len(again.Chosen) != 0 {
 		t.Errorf("F-TEID %v, then %v; Created PDRs %v", a, b, again.Chosen)
 	}
 	// Another IP version is another F-TEID.
 	third := planned(t, first.Next, ie.NewUpdatePDR(ie.NewPDRID(7), ie.NewPDI(fromAccess, ie.NewFTEID(0x06, 0, nil, nil, 0))))
-	if m := third.Next.PDRs[7].PDI.Match; m.FTEID.IsValid() || !m.FTEID6.IsValid() || len(third.Chosen) != 1 {
+	if m := third.Next.PDRs.Get(7).PDI.Match; m.FTEID.IsValid() || !m.FTEID6.IsValid() || len(third.Chosen) != 1 {
 		t.Errorf("F-TEIDs %v and %v", m.FTEID, m.FTEID6)
 	}
 }
@@ -120,7 +120,7 @@ func TestFTEIDsThatOneMessageMayAskFor(t *testing.T) {
 		ies = append(ies, createPDR(100+id, ie.NewPDI(fromAccess, ie.NewFTEID(0x05, 0, nil, nil, 0)), removesAny))
 	}
 	seen := map[FTEID]bool{}
-	for _, r := range planned(t, established(t), ies...).Next.PDRs {
+	for _, r := range planned(t, established(t), ies...).Next.PDRs.All() {
 		if f := r.PDI.FTEID; f.IsValid() && seen[f] {
 			t.Errorf("%v was chosen twice", f)
 		} else {
@@ -149,7 +149,7 @@ func TestUEAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := planned(t, NewSet(), far(1), createPDR(7, ie.NewPDI(fromCore, ie.New(ie.UEIPAddress, tt.value))))
-			if m := c.Next.PDRs[7].PDI.Match; m.UEAddress != tt.v4 || m.UEPrefix != tt.prefix || m.UEChosen {
+			if m := c.Next.PDRs.Get(7).PDI.Match; m.UEAddress != tt.v4 || m.UEPrefix != tt.prefix || m.UEChosen {
 				t.Errorf("UE %v %v, chosen %t; want %v %v", m.UEAddress, m.UEPrefix, m.UEChosen, tt.v4, tt.prefix)
 			}
 		})
@@ -196,7 +196,7 @@ func TestUEAddressesChosenHere(t *testing.T) {
 		createPDR(1, ie.NewPDI(fromAccess, ie.NewNetworkInstance("n3"), ie.NewFTEID(0x01, 5, n3v4, nil, 0), chooses), removesAny),
 		createPDR(2, ie.NewPDI(fromCore, internet, chooses)))
 	for _, id := range []uint16{1, 2} {
-		m := c.Next.PDRs[id].PDI.Match
+		m := c.Next.PDRs.Get(id).PDI.Match
 		if m.UEAddress.String() != "10.60.0.1" || m.UEPrefix.String() != "2001:db8:60::/64" || !m.UEChosen {
 			t.Errorf("PDR %d has UE %v %v", id, m.UEAddress, m.UEPrefix)
 		}
@@ -208,7 +208,7 @@ func TestUEAddressesChosenHere(t *testing.T) {
 	none := policy()
 	none.ChooseUE = nil
 	later, err := Plan(c.Next, message(t, createPDR(3, ie.NewPDI(fromCore, internet, chooses))), none)
-	if err != nil || later.Next.PDRs[3].PDI.UEAddress != c.Next.UEAddress() {
+	if err != nil || later.Next.PDRs.Get(3).PDI.UEAddress != c.Next.UEAddress() {
 		t.Errorf("PDR 3: %v, want the session's address", err)
 	}
 	if r := refused(t, NewSet(), far(1), createPDR(2, ie.NewPDI(fromCore, ie.NewNetworkInstance("ims"), chooses))); r.Cause != pfcp.CauseAllAddressesOccupied || r.Offending != ie.UEIPAddress {
@@ -237,8 +237,8 @@ func TestInterfaceTypeIsNotNeededAndAccepted(t *testing.T) {
 	for name, ies := range map[string][]*ie.IE{"absent": {fromCore}, "N6": {fromCore, n6}} {
 		c := planned(t, established(t), createPDR(7, ie.NewPDI(ies...)),
 			ie.NewCreateFAR(ie.NewFARID(9), ie.NewApplyAction(2), ie.NewForwardingParameters(append([]*ie.IE{ie.NewDestinationInterface(1)}, ies[1:]...)...)))
-		if c.Next.PDRs[7].PDI.SourceInterface != Core || c.Next.FARs[9].Destination != Core {
-			t.Errorf("%s: %+v", name, c.Next.PDRs[7])
+		if c.Next.PDRs.Get(7).PDI.SourceInterface != Core || c.Next.FARs.Get(9).Destination != Core {
+			t.Errorf("%s: %+v", name, c.Next.PDRs.Get(7))
 		}
 	}
 }
@@ -327,7 +327,7 @@ func TestEmptyIEsRemoveParameters(t *testing.T) {
 			ie.NewTransportLevelMarking(0xb8fc), ie.NewNetworkInstance("n3"), ie.NewRedirectInformation(2, "http://a/"))),
 		ie.NewUpdateQER(ie.NewQERID(1), ie.NewGBR(1, 2), ie.NewRQI(1), ie.NewPagingPolicyIndicator(3), ie.NewQERCorrelationID(5), ie.New(ie.DLFlowLevelMarking, []byte{1, 0x28, 0xfc})),
 	).Next
-	if f, q := base.FARs[1], base.QERs[1]; f.Redirect == "" || !f.HasToS || !q.HasGBR || !q.RQI || !q.HasPPI || !q.HasToS || q.CorrelationID != 5 {
+	if f, q := base.FARs.Get(1), base.QERs.Get(1); f.Redirect == "" || !f.HasToS || !q.HasGBR || !q.RQI || !q.HasPPI || !q.HasToS || q.CorrelationID != 5 {
 		t.Fatalf("FAR %+v, QER %+v", f, q)
 	}
 	next := planned(t, base,
@@ -335,13 +335,13 @@ func TestEmptyIEsRemoveParameters(t *testing.T) {
 		ie.NewUpdateFAR(ie.NewFARID(1), ie.NewUpdateForwardingParameters(empty(ie.OuterHeaderCreation), empty(ie.TransportLevelMarking), empty(ie.NetworkInstance), empty(ie.RedirectInformation))),
 		ie.NewUpdateQER(ie.NewQERID(1), empty(ie.MBR), empty(ie.GBR), empty(ie.QFI), empty(ie.RQI), empty(ie.PagingPolicyIndicator), empty(ie.QERCorrelationID), empty(ie.DLFlowLevelMarking)),
 	).Next
-	if r := next.PDRs[1]; len(r.QERs) != 0 || len(r.URRs) != 0 {
+	if r := next.PDRs.Get(1); len(r.QERs) != 0 || len(r.URRs) != 0 {
 		t.Errorf("PDR %+v", r)
 	}
-	if diff := cmp.Diff(&FAR{ID: 1, Action: Forward, Forwarding: Forwarding{Destination: Access}}, next.FARs[1], byValue); diff != "" {
+	if diff := cmp.Diff(&FAR{ID: 1, Action: Forward, Forwarding: Forwarding{Destination: Access}}, next.FARs.Get(1), byValue); diff != "" {
 		t.Errorf("FAR (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(&QER{ID: 1}, next.QERs[1]); diff != "" {
+	if diff := cmp.Diff(&QER{ID: 1}, next.QERs.Get(1)); diff != "" {
 		t.Errorf("QER (-want +got):\n%s", diff)
 	}
 	// In a Create the same is only too short.

@@ -149,6 +149,17 @@ func (k *kind) ref(id uint32) *pfcp.RuleRef {
 	return &pfcp.RuleRef{Type: k.rule, ID: id}
 }
 
+// noPDR is in place of a PDR's ID.
+const noPDR = -1
+
+// pdrRef names a PDR where it is needed, which is where something is refused.
+func pdrRef(pdr int) *pfcp.RuleRef {
+	if pdr == noPDR {
+		return nil
+	}
+	return pdrKind.ref(uint32(pdr))
+}
+
 // each calls f for every grouped IE of one type, with the ID of the rule that it is about. The group is f's until it returns.
 func (p *planner) each(message pfcp.Elements, ieType uint16, k *kind, verb string, f func(id uint32, group pfcp.Elements) error) error {
 	for i := range message {
@@ -174,12 +185,12 @@ func (p *planner) each(message pfcp.Elements, ieType uint16, k *kind, verb strin
 // number is what rule IDs are.
 type number interface{ ~uint8 | ~uint16 | ~uint32 }
 
-func remove[K number, V any](p *planner, message pfcp.Elements, k *kind, rules map[K]V) error {
+func remove[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *ByID[K, V]) error {
 	return p.each(message, k.remove, k, "Remove", func(id uint32, _ pfcp.Elements) error {
-		if _, ok := rules[K(id)]; !ok || k.id == ie.URRID && id == InactivityURR {
+		if !rules.Has(K(id)) || k.id == ie.URRID && id == InactivityURR {
 			return refuse(k.ref(id), k.id, "Remove %s: there is no %s %d", k.name, k.name, id)
 		}
-		delete(rules, K(id))
+		rules.Delete(K(id))
 		p.change.Rules = true
 		return nil
 	})
@@ -190,60 +201,59 @@ func (p *planner) remove(message pfcp.Elements) error {
 	if err := p.removeEndpoints(message); err != nil {
 		return err
 	}
-	if err := remove(p, message, pdrKind, n.PDRs); err != nil {
+	if err := remove(p, message, pdrKind, &n.PDRs); err != nil {
 		return err
 	}
-	if err := remove(p, message, farKind, n.FARs); err != nil {
+	if err := remove(p, message, farKind, &n.FARs); err != nil {
 		return err
 	}
-	if err := remove(p, message, qerKind, n.QERs); err != nil {
+	if err := remove(p, message, qerKind, &n.QERs); err != nil {
 		return err
 	}
-	if err := remove(p, message, urrKind, n.URRs); err != nil {
+	if err := remove(p, message, urrKind, &n.URRs); err != nil {
 		return err
 	}
-	if err := remove(p, message, barKind, n.BARs); err != nil {
+	if err := remove(p, message, barKind, &n.BARs); err != nil {
 		return err
 	}
 	if !p.change.Rules {
 		return nil
 	}
-	for id := range p.base.URRs {
-		if n.URRs[id] == nil {
+	for id := range p.base.URRs.All() {
+		if n.URRs.Get(id) == nil {
 			p.change.RemovedURRs = append(p.change.RemovedURRs, id)
 		}
 	}
-	slices.Sort(p.change.RemovedURRs)
 	// A QER, URR or BAR that goes is no longer applied by the rules that name it; their CP function
 	// need not list them all again (TS 29.244 7.5.4.8, 7.5.4.9).
-	for id, r := range n.PDRs {
-		qers := slices.DeleteFunc(slices.Clone(r.QERs), func(q uint32) bool { return n.QERs[q] == nil })
-		urrs := slices.DeleteFunc(slices.Clone(r.URRs), func(u uint32) bool { return n.URRs[u] == nil })
+	for id, r := range n.PDRs.All() {
+		qers := slices.DeleteFunc(slices.Clone(r.QERs), func(q uint32) bool { return n.QERs.Get(q) == nil })
+		urrs := slices.DeleteFunc(slices.Clone(r.URRs), func(u uint32) bool { return n.URRs.Get(u) == nil })
 		if len(qers) != len(r.QERs) || len(urrs) != len(r.URRs) {
 			c := *r
 			c.QERs, c.URRs = qers, urrs
-			n.PDRs[id] = &c
+			n.PDRs.Put(id, &c)
 		}
 	}
-	for id, r := range n.FARs {
-		if r.HasBAR && n.BARs[r.BAR] == nil {
+	for id, r := range n.FARs.All() {
+		if r.HasBAR && n.BARs.Get(r.BAR) == nil {
 			c := *r
 			c.HasBAR, c.BAR = false, 0
-			n.FARs[id] = &c
+			n.FARs.Put(id, &c)
 		}
 	}
 	return nil
 }
 
 // put reads one Create or Update IE into rules: a new or a copied rule, never one in place.
-func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *map[K]*V, limit int, create bool,
+func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *ByID[K, *V], limit int, create bool,
 	fresh func(K) *V, read func(*V, pfcp.Elements, bool) error) error {
 	ieType, verb := k.create, "Create"
 	if !create {
 		ieType, verb = k.update, "Update"
 	}
 	return p.each(message, ieType, k, verb, func(id uint32, group pfcp.Elements) error {
-		old, exists := (*rules)[K(id)]
+		old, exists := rules.Find(K(id))
 		if exists == create {
 			what := "there is no"
 			if exists {
@@ -258,10 +268,7 @@ func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *map
 		if err := read(r, group, create); err != nil {
 			return err
 		}
-		if *rules == nil {
-			*rules = map[K]*V{}
-		}
-		(*rules)[K(id)] = r
+		rules.Put(K(id), r)
 		p.change.Rules = true
 		if len(*rules) > limit {
 			return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ieType, Rule: k.ref(id), Detail: fmt.Sprintf("more than %d %ss in a session", limit, k.name)}
@@ -341,22 +348,21 @@ func (p *planner) flags(message pfcp.Elements) error {
 		p.change.DropBuffered = true
 	}
 	if e.Value[0]&smreqQAURR != 0 {
-		for id := range p.base.URRs {
-			if p.change.Next.URRs[id] != nil && id != InactivityURR {
+		for id := range p.base.URRs.All() {
+			if p.change.Next.URRs.Get(id) != nil && id != InactivityURR {
 				p.change.Query = append(p.change.Query, id)
 			}
 		}
-		slices.Sort(p.change.Query)
 	}
 	return nil
 }
 
 func (p *planner) query(message pfcp.Elements) error {
 	return p.each(message, ie.QueryURR, urrKind, "Query", func(id uint32, _ pfcp.Elements) error {
-		if p.base.URRs[id] == nil || id == InactivityURR {
+		if p.base.URRs.Get(id) == nil || id == InactivityURR {
 			return refuse(urrKind.ref(id), ie.URRID, "Query URR: there is no URR %d", id)
 		}
-		if p.change.Next.URRs[id] != nil && !slices.Contains(p.change.Query, id) {
+		if p.change.Next.URRs.Get(id) != nil && !slices.Contains(p.change.Query, id) {
 			p.change.Query = append(p.change.Query, id)
 		}
 		return nil
@@ -369,48 +375,36 @@ func (p *planner) check(pfcp.Elements) error {
 		return nil
 	}
 	n := p.change.Next
-	// In order, so that the same message is always refused for the same rule.
-	var space [16]uint16
-	ids := Sorted(n.PDRs, space[:0])
 	var ue ueOf
-	for id := range maxEndpoints {
-		if len(n.Endpoints) == 0 {
-			break
-		}
-		if e := n.Endpoints[uint8(id)]; e != nil {
-			if err := ue.add(&e.Match, nil); err != nil {
-				return err
-			}
-		}
-	}
-	for _, id := range ids {
-		if err := ue.add(&n.PDRs[id].PDI.Match, pdrKind.ref(uint32(id))); err != nil {
+	for _, e := range n.Endpoints.All() {
+		if err := ue.add(&e.Match, noPDR); err != nil {
 			return err
 		}
 	}
-	for _, id := range ids {
-		if err := p.checkPDR(n.PDRs[id], ue.v4.IsValid() || ue.v6.IsValid()); err != nil {
+	for id, r := range n.PDRs.All() {
+		if err := ue.add(&r.PDI.Match, int(id)); err != nil {
 			return err
 		}
 	}
-	if err := p.checkRoutes(ids); err != nil {
-		return err
-	}
-	if err := p.checkNetworks(ids); err != nil {
-		return err
-	}
-	if err := p.checkEthernet(ids); err != nil {
-		return err
-	}
-	var first *pfcp.Reject
-	for id, r := range n.FARs {
-		if err := p.checkFAR(r); err != nil && (first == nil || id < first.Rule.ID) {
-			first = err
-			first.Rule = farKind.ref(id)
+	for _, r := range n.PDRs.All() {
+		if err := p.checkPDR(r, ue.v4.IsValid() || ue.v6.IsValid()); err != nil {
+			return err
 		}
 	}
-	if first != nil {
-		return first
+	if err := p.checkRoutes(); err != nil {
+		return err
+	}
+	if err := p.checkNetworks(); err != nil {
+		return err
+	}
+	if err := p.checkEthernet(); err != nil {
+		return err
+	}
+	for id, r := range n.FARs.All() {
+		if err := p.checkFAR(r); err != nil {
+			err.Rule = farKind.ref(id)
+			return err
+		}
 	}
 	return nil
 }
@@ -421,16 +415,17 @@ type ueOf struct {
 	v6 netip.Prefix
 }
 
-func (u *ueOf) add(m *Match, ref *pfcp.RuleRef) error {
+// add takes in what a PDR or Traffic Endpoint matches.
+func (u *ueOf) add(m *Match, pdr int) error {
 	if m.UEAddress.IsValid() {
 		if u.v4.IsValid() && u.v4 != m.UEAddress {
-			return refuse(ref, ie.UEIPAddress, "UE IP address %s in a session that has %s", m.UEAddress, u.v4)
+			return refuse(pdrRef(pdr), ie.UEIPAddress, "UE IP address %s in a session that has %s", m.UEAddress, u.v4)
 		}
 		u.v4 = m.UEAddress
 	}
 	if m.UEPrefix.IsValid() {
 		if u.v6.IsValid() && u.v6 != m.UEPrefix {
-			return refuse(ref, ie.UEIPAddress, "UE IP prefix %s in a session that has %s", m.UEPrefix, u.v6)
+			return refuse(pdrRef(pdr), ie.UEIPAddress, "UE IP prefix %s in a session that has %s", m.UEPrefix, u.v6)
 		}
 		u.v6 = m.UEPrefix
 	}
@@ -440,21 +435,21 @@ func (u *ueOf) add(m *Match, ref *pfcp.RuleRef) error {
 func (p *planner) checkPDR(r *PDR, hasUE bool) error {
 	n := p.change.Next
 	ref := pfcp.RuleRef{Type: ie.RuleIDTypePDR, ID: uint32(r.ID)}
-	if n.FARs[r.FAR] == nil {
+	if n.FARs.Get(r.FAR) == nil {
 		return refuse(&ref, ie.FARID, "PDR %d names FAR %d, which does not exist", r.ID, r.FAR)
 	}
 	for _, q := range r.QERs {
-		if n.QERs[q] == nil {
+		if n.QERs.Get(q) == nil {
 			return refuse(&ref, ie.QERID, "PDR %d names QER %d, which does not exist", r.ID, q)
 		}
 	}
 	for _, u := range r.URRs {
-		if n.URRs[u] == nil {
+		if n.URRs.Get(u) == nil {
 			return refuse(&ref, ie.URRID, "PDR %d names URR %d, which does not exist", r.ID, u)
 		}
 	}
 	for _, id := range r.PDI.Endpoints {
-		if n.Endpoints[id] == nil {
+		if n.Endpoints.Get(id) == nil {
 			return refuse(&ref, ie.TrafficEndpointID, "PDR %d names Traffic Endpoint %d, which does not exist", r.ID, id)
 		}
 	}
@@ -483,14 +478,14 @@ func (p *planner) checkFAR(r *FAR) *pfcp.Reject {
 	}
 	n := p.change.Next
 	if p.policy.Network != nil && r.leavesByN6() {
-		if _, err := p.network(n.instanceOfFAR(r), r.NetworkInstance != "", nil); err != nil {
+		if _, err := p.network(n.instanceOfFAR(r), r.NetworkInstance != "", noPDR); err != nil {
 			return err
 		}
 	}
-	if r.HasBAR && n.BARs[r.BAR] == nil {
+	if r.HasBAR && n.BARs.Get(r.BAR) == nil {
 		return fail(ie.BARID, "FAR %d names BAR %d, which does not exist", r.ID, r.BAR)
 	}
-	if r.HasEndpoint && n.Endpoints[r.Endpoint] == nil {
+	if r.HasEndpoint && n.Endpoints.Get(r.Endpoint) == nil {
 		return fail(ie.TrafficEndpointID, "FAR %d is linked to Traffic Endpoint %d, which does not exist", r.ID, r.Endpoint)
 	}
 	for i := -1; i < len(r.Duplicates); i++ {
@@ -510,7 +505,7 @@ func (p *planner) filterByID(id uint32) (SDFFilter, error) {
 	if f, ok := p.filters[id]; ok {
 		return f, nil
 	}
-	for _, r := range p.base.PDRs {
+	for _, r := range p.base.PDRs.All() {
 		for _, f := range r.PDI.Filters {
 			if f.HasID && f.ID == id {
 				return f, nil

@@ -85,12 +85,12 @@ func established(t testing.TB) *Set {
 func TestPlanReadsRules(t *testing.T) {
 	got := established(t)
 	want := &Set{
-		PDRs: map[uint16]*PDR{1: {ID: 1, Precedence: 255, FAR: 1, QERs: []uint32{1}, URRs: []uint32{1},
-			PDI: PDI{SourceInterface: Core, Match: Match{UEAddress: netip.MustParseAddr("10.45.0.1")}}}},
-		FARs: map[uint32]*FAR{1: {ID: 1, Action: Forward, Forwarding: Forwarding{Destination: Access}}},
-		QERs: map[uint32]*QER{1: {ID: 1, HasMBR: true, MBRUL: 1_000_000, MBRDL: 2_000_000, QFI: 9}},
-		URRs: map[uint32]*URR{1: {ID: 1, MeasureVolume: true, Triggers: Periodic | VolumeThreshold, Period: 30,
-			Threshold: Volume{Has: HasTotal | HasUL | HasDL, Total: 3, UL: 1, DL: 2}}},
+		PDRs: ByID[uint16, *PDR]{{1, &PDR{ID: 1, Precedence: 255, FAR: 1, QERs: []uint32{1}, URRs: []uint32{1},
+			PDI: PDI{SourceInterface: Core, Match: Match{UEAddress: netip.MustParseAddr("10.45.0.1")}}}}},
+		FARs: ByID[uint32, *FAR]{{1, &FAR{ID: 1, Action: Forward, Forwarding: Forwarding{Destination: Access}}}},
+		QERs: ByID[uint32, *QER]{{1, &QER{ID: 1, HasMBR: true, MBRUL: 1_000_000, MBRDL: 2_000_000, QFI: 9}}},
+		URRs: ByID[uint32, *URR]{{1, &URR{ID: 1, MeasureVolume: true, Triggers: Periodic | VolumeThreshold, Period: 30,
+			Threshold: Volume{Has: HasTotal | HasUL | HasDL, Total: 3, UL: 1, DL: 2}}}},
 	}
 	if diff := cmp.Diff(want, got, byValue); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -166,13 +166,13 @@ func TestPlanChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := c.Next.QERs[1]; !q.ULClosed || !q.DLClosed || q.MBRUL != 1_000_000 || q.QFI != 9 {
+	if q := c.Next.QERs.Get(1); !q.ULClosed || !q.DLClosed || q.MBRUL != 1_000_000 || q.QFI != 9 {
 		t.Errorf("QER %+v: want closed gates and all else as it was", q)
 	}
-	if diff := cmp.Diff([]uint32{1}, c.RemovedURRs); diff != "" || len(c.Next.PDRs[1].URRs) != 0 {
-		t.Errorf("removed URRs %v, PDR %+v", c.RemovedURRs, c.Next.PDRs[1])
+	if diff := cmp.Diff([]uint32{1}, c.RemovedURRs); diff != "" || len(c.Next.PDRs.Get(1).URRs) != 0 {
+		t.Errorf("removed URRs %v, PDR %+v", c.RemovedURRs, c.Next.PDRs.Get(1))
 	}
-	if q := base.QERs[1]; q.ULClosed || len(base.URRs) != 1 {
+	if q := base.QERs.Get(1); q.ULClosed || len(base.URRs) != 1 {
 		t.Error("the base was changed")
 	}
 }
@@ -182,7 +182,7 @@ func TestRemovedURRLeavesItsPDRs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := c.Next.PDRs[1]; len(r.URRs) != 0 || len(r.QERs) != 1 {
+	if r := c.Next.PDRs.Get(1); len(r.URRs) != 0 || len(r.QERs) != 1 {
 		t.Errorf("PDR %+v, want it without URRs and with its QER", r)
 	}
 }
@@ -212,7 +212,7 @@ func TestSDFFilterIDStandsForTheFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(c.Next.PDRs[7].PDI.Filters, c.Next.PDRs[8].PDI.Filters, byValue); diff != "" {
+	if diff := cmp.Diff(c.Next.PDRs.Get(7).PDI.Filters, c.Next.PDRs.Get(8).PDI.Filters, byValue); diff != "" {
 		t.Errorf("filter and reference differ:\n%s", diff)
 	}
 }
@@ -247,8 +247,8 @@ func FuzzPlan(f *testing.F) {
 			}
 			return
 		}
-		for id, p := range c.Next.PDRs {
-			if p.ID != id || c.Next.FARs[p.FAR] == nil {
+		for id, p := range c.Next.PDRs.All() {
+			if p.ID != id || c.Next.FARs.Get(p.FAR) == nil {
 				t.Errorf("PDR %d: %+v", id, p)
 			}
 		}

@@ -36,16 +36,16 @@ func TestPredefinedRules(t *testing.T) {
 		{"none is left", ie.NewUpdatePDR(ie.NewPDRID(7), deactivate("games")), nil, true},
 		{"another PDI finds by itself", ie.NewUpdatePDR(ie.NewPDRID(7), pdi), nil, false},
 	} {
-		before := set.PDRs[7]
+		before := set.PDRs.Get(7)
 		c, err := Plan(set, message(t, step.ies), predefinedPolicy())
 		if err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
-		r := c.Next.PDRs[7]
+		r := c.Next.PDRs.Get(7)
 		if !slices.Equal(r.Predefined, step.names) || r.Deactivated != step.deactivated {
 			t.Errorf("%s: %q, deactivated %t; want %q, %t", step.what, r.Predefined, r.Deactivated, step.names, step.deactivated)
 		}
-		if set.PDRs[7] != before {
+		if set.PDRs.Get(7) != before {
 			t.Errorf("%s: the set before has changed", step.what)
 		}
 		set = c.Next

@@ -10,7 +10,7 @@ import (
 func TestQER(t *testing.T) {
 	full := ie.NewCreateQER(ie.NewQERID(2), ie.NewGateStatus(0, 1), ie.NewQERCorrelationID(77), ie.NewMBR(100, 200), ie.NewGBR(10, 20), ie.NewQFI(9),
 		ie.NewRQI(1), ie.NewPagingPolicyIndicator(5), ie.NewAveragingWindow(2000), ie.New(ie.DLFlowLevelMarking, []byte{1, 0xb8, 0xfc}))
-	got := planned(t, established(t), full).Next.QERs[2]
+	got := planned(t, established(t), full).Next.QERs.Get(2)
 	want := &QER{ID: 2, CorrelationID: 77, DLClosed: true, HasMBR: true, MBRUL: 100_000, MBRDL: 200_000, HasGBR: true, GBRUL: 10_000, GBRDL: 20_000,
 		QFI: 9, RQI: true, HasPPI: true, PPI: 5, HasToS: true, ToS: 0xb8, ToSMask: 0xfc, Window: 2000}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -206,12 +206,12 @@ func (p *planner) chooseUEs(pfcp.Elements) error {
 // wanting is where the addresses go: the rule was made in this plan, so it may be written to.
 func (p *planner) wanting(w wants) *Match {
 	if w.is {
-		if e := p.change.Next.Endpoints[w.endpoint]; e != nil {
+		if e := p.change.Next.Endpoints.Get(w.endpoint); e != nil {
 			return &e.Match
 		}
 		return nil
 	}
-	if r := p.change.Next.PDRs[w.pdr]; r != nil {
+	if r := p.change.Next.PDRs.Get(w.pdr); r != nil {
 		return &r.PDI.Match
 	}
 	return nil

@@ -421,9 +421,9 @@ func (p *planner) inactivity(message pfcp.Elements) error {
 			return err
 		}
 		p.change.Rules = true
-		delete(n.URRs, InactivityURR)
+		n.URRs.Delete(InactivityURR)
 		if v != 0 {
-			n.URRs[InactivityURR] = &URR{ID: InactivityURR, Triggers: UserPlaneInactive, Info: BeforeQoS, More: &URRMore{PlaneInactivity: Seconds(v)}}
+			n.URRs.Put(InactivityURR, &URR{ID: InactivityURR, Triggers: UserPlaneInactive, Info: BeforeQoS, More: &URRMore{PlaneInactivity: Seconds(v)}})
 			p.change.Granted = append(p.change.Granted, Granted{URR: InactivityURR, PlaneInactivityTimer: true})
 		}
 	}
@@ -433,8 +433,8 @@ func (p *planner) inactivity(message pfcp.Elements) error {
 // everyPDRApplies makes all PDRs of the session apply a URR, if there is such a one, and none if not.
 func (p *planner) everyPDRApplies(id uint32) error {
 	n := p.change.Next
-	wanted := n.URRs[id] != nil
-	for pdr, r := range n.PDRs {
+	wanted := n.URRs.Get(id) != nil
+	for pdr, r := range n.PDRs.All() {
 		if slices.Contains(r.URRs, id) == wanted {
 			continue
 		}
@@ -447,7 +447,7 @@ func (p *planner) everyPDRApplies(id uint32) error {
 			return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.URRID,
 				Rule: &pfcp.RuleRef{Type: ie.RuleIDTypePDR, ID: uint32(pdr)}, Detail: "no room for the User Plane Inactivity Timer beside the PDR's URRs"}
 		}
-		n.PDRs[pdr] = &c
+		n.PDRs.Put(pdr, &c)
 	}
 	return nil
 }
@@ -462,11 +462,11 @@ func (p *planner) checkURRs(message pfcp.Elements) error {
 		p.change.HasQueryReference, p.change.QueryReference = true, v
 	}
 	n := p.change.Next
-	for id, u := range n.URRs {
+	for id, u := range n.URRs.All() {
 		if u.Wants(MACReporting) && !n.Ethernet {
 			return pfcp.RuleFailure(ie.ReportingTriggers, ie.RuleIDTypeURR, id, "URR %d reports MAC addresses (MACAR) in a session that is not of Ethernet", id)
 		}
-		if more := u.More; more != nil && more.HasQuotaFAR && n.FARs[more.QuotaFAR] == nil {
+		if more := u.More; more != nil && more.HasQuotaFAR && n.FARs.Get(more.QuotaFAR) == nil {
 			return pfcp.RuleFailure(ie.FARID, ie.RuleIDTypeURR, id, "URR %d names FAR %d for its quota action, which does not exist", id, more.QuotaFAR)
 		}
 	}

@@ -45,7 +45,7 @@ func TestPlanReadsURRs(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.ID, tt.want.MeasureTime, tt.want.MeasureVolume = 2, true, true
-			if diff := cmp.Diff(&tt.want, c.Next.URRs[2]); diff != "" {
+			if diff := cmp.Diff(&tt.want, c.Next.URRs.Get(2)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.granted, c.Granted); diff != "" {
@@ -110,10 +110,10 @@ func TestUserPlaneInactivityTimerIsAURROfEveryPDR(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u := c.Next.URRs[InactivityURR]; u == nil || u.Rest().PlaneInactivity != 5 || !u.Timed() {
+	if u := c.Next.URRs.Get(InactivityURR); u == nil || u.Rest().PlaneInactivity != 5 || !u.Timed() {
 		t.Fatalf("URR %+v", u)
 	}
-	if diff := cmp.Diff([]uint32{1, InactivityURR}, c.Next.PDRs[1].URRs); diff != "" {
+	if diff := cmp.Diff([]uint32{1, InactivityURR}, c.Next.PDRs.Get(1).URRs); diff != "" {
 		t.Errorf("URRs of the PDR (-want +got):\n%s", diff)
 	}
 	// An update of the PDR's own list does not lose it, a PDR that comes later gets it.
@@ -121,7 +121,7 @@ func TestUserPlaneInactivityTimerIsAURROfEveryPDR(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := c.Next.PDRs[1].URRs, c.Next.PDRs[4].URRs; len(a) != 2 || len(b) != 1 {
+	if a, b := c.Next.PDRs.Get(1).URRs, c.Next.PDRs.Get(4).URRs; len(a) != 2 || len(b) != 1 {
 		t.Errorf("URRs of the PDRs %v and %v", a, b)
 	}
 	if c, err := Plan(c.Next, message(t, ie.NewPFCPSMReqFlags(0x04)), policy()); err != nil || len(c.Query) != 1 {
@@ -134,7 +134,7 @@ func TestUserPlaneInactivityTimerIsAURROfEveryPDR(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Next.URRs) != 1 || len(c.Next.PDRs[1].URRs) != 1 || len(c.Next.PDRs[4].URRs) != 0 || len(c.RemovedURRs) != 0 {
+	if len(c.Next.URRs) != 1 || len(c.Next.PDRs.Get(1).URRs) != 1 || len(c.Next.PDRs.Get(4).URRs) != 0 || len(c.RemovedURRs) != 0 {
 		t.Errorf("a timer of 0 leaves %+v", c.Next)
 	}
 }

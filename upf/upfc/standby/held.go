@@ -155,7 +155,7 @@ func (h *held) late(since map[uint8]map[uint32]dataplane.SlotCount) []usage.Late
 		if state.DecodeSession(e.Blob, &s, nil) != nil {
 			continue // it was given up
 		}
-		for id, m := range s.Meters {
+		for id, m := range s.Meters.All() {
 			if more, is := grown[m.Slot]; is {
 				out = append(out, usage.Late{Index: index, UPSEID: s.UPSEID, URR: id, Counts: more})
 			}

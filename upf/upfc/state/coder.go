@@ -296,93 +296,48 @@ func list[T any](c *coder, s *[]T, each func(*coder, *T)) {
 // numbers is a slice of numbers.
 func numbers[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, s *[]T) { list(c, s, number[T]) }
 
-// dict is a map, in order of its keys. Where there is a map already, it is emptied and used again; else
-// one without entries is read as nil.
-func dict[K ~uint8 | ~uint16 | ~uint32 | ~uint64, V any](c *coder, m *map[K]V, each func(*coder, *V)) {
-	if !c.reading {
-		var space [16]K
-		keys := rules.Sorted(*m, space[:0])
-		c.putUvarint(uint64(len(keys)))
-		var v V
-		for _, k := range keys {
-			number(c, &k)
-			v = (*m)[k]
-			each(c, &v)
-		}
-		return
+// dict is something by ID. Where there is a list already, its room is used again; else an empty one is read as nil.
+func dict[K ~uint8 | ~uint16 | ~uint32 | ~uint64, V any](c *coder, l *rules.ByID[K, V], each func(*coder, *V)) {
+	n := c.count(len(*l))
+	if c.reading {
+		*l = slices.Grow((*l)[:0], n)[:n]
+		clear(*l)
 	}
-	n := c.count(0)
-	if clear(*m); n == 0 {
-		return
-	}
-	if *m == nil {
-		*m = make(map[K]V, n)
-	}
-	var last, k K
-	var v, zero V
-	for i := 0; i < n; i++ {
-		v = zero
-		number(c, &k)
-		each(c, &v)
-		if i > 0 && k <= last {
+	for i := 0; i < n && c.err == nil; i++ {
+		x := &(*l)[i]
+		number(c, &x.ID)
+		each(c, &x.Value)
+		if i > 0 && x.ID <= (*l)[i-1].ID {
 			c.fail(errOrder)
 		}
-		if c.err != nil {
-			return
-		}
-		(*m)[k] = v
-		last = k
 	}
 }
 
-// rulesOf is a map of rules by their own ID, which is not written twice. Where there is a map already,
-// it and its rules are used again; else one without entries is read as nil.
-func rulesOf[K cmp.Ordered, V any](c *coder, m *map[K]*V, id func(*V) K, each func(*coder, *V)) {
+// rulesOf are rules by their own ID, which is not written twice. Where there is a list already,
+// it and its rules are used again; else an empty one is read as nil.
+func rulesOf[K cmp.Ordered, V any](c *coder, l *rules.ByID[K, *V], id func(*V) K, each func(*coder, *V)) {
+	n := c.count(len(*l))
 	if !c.reading {
-		var space [16]K
-		keys := rules.Sorted(*m, space[:0])
-		c.putUvarint(uint64(len(keys)))
-		for _, k := range keys {
-			each(c, (*m)[k])
+		for i := range *l {
+			each(c, (*l)[i].Value)
 		}
 		return
 	}
-	n := c.count(0)
-	var space [16]*V
-	spare := space[:0]
-	for _, v := range *m {
-		spare = append(spare, v)
-	}
-	if clear(*m); n == 0 {
-		return
-	}
-	if *m == nil {
-		*m = make(map[K]*V, n)
-	}
-	var together []V
-	if n > len(spare) {
-		together = make([]V, n-len(spare))
-	}
-	var zero V
-	var last K
-	for i := 0; i < n; i++ {
-		var v *V
-		if k := len(spare); k > 0 {
-			v, spare = spare[k-1], spare[:k-1]
-			*v = zero
+	had := min(n, len(*l))
+	*l = slices.Grow((*l)[:had], n-had)[:n]
+	more := make([]V, n-had)
+	for i := 0; i < n && c.err == nil; i++ {
+		x := &(*l)[i]
+		if i < had {
+			var none V
+			*x.Value = none
 		} else {
-			v, together = &together[0], together[1:]
+			x.Value = &more[i-had]
 		}
-		each(c, v)
-		k := id(v)
-		if i > 0 && k <= last {
+		each(c, x.Value)
+		if x.ID = id(x.Value); i > 0 && x.ID <= (*l)[i-1].ID {
 			c.fail(errOrder)
 		}
-		if c.err != nil {
-			return
-		}
-		(*m)[k] = v
-		last = k
 	}
 }
 

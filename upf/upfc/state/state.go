@@ -23,6 +23,9 @@ const (
 // Reads says whether blobs of a version can be read.
 func Reads(version uint32) bool { return version >= Oldest && version <= Version }
 
+// Slots are those of rules in upf-u's memory.
+type Slots = rules.ByID[uint32, uint32]
+
 // Session is one session's blob.
 type Session struct {
 	UPSEID   uint64
@@ -31,11 +34,11 @@ type Session struct {
 	Node     string     // Node ID of the CP function
 	Created  int64      // Unix seconds
 	Rules    *rules.Set
-	QERSlots map[uint32]uint32      // by QER ID
-	GBRSlots map[uint32]uint32      // by QER ID, of QERs with a GBR
-	Meters   map[uint32]usage.Meter // by URR ID
-	Outbox   []usage.Report         // not yet acknowledged
-	CSIDs    []rules.CSID           // FQ-CSIDs, by which Session Set Deletion finds it
+	QERSlots Slots          // by QER ID
+	GBRSlots Slots          // by QER ID, of QERs with a GBR
+	Meters   usage.Meters   // by URR ID
+	Outbox   []usage.Report // not yet acknowledged
+	CSIDs    []rules.CSID   // FQ-CSIDs, by which Session Set Deletion finds it
 	Last     Done
 	Made     Made
 	NAT      nat.Block            // of NAT44, where the network instance has it
@@ -167,7 +170,7 @@ func session(c *coder, s *Session) {
 }
 
 func hasApplication(set *rules.Set) bool {
-	for _, r := range set.PDRs {
+	for _, r := range set.PDRs.All() {
 		if r.PDI.Application != "" {
 			return true
 		}
@@ -290,7 +293,7 @@ func DecodeMeta(b []byte) (*Meta, error) {
 }
 
 // DecodeSession reads a session's blob into s, and refuses one that could not have been written. The
-// maps and rules that s has are used again: nobody else may hold them. Nothing in s refers to b
+// lists and rules that s has are used again: nobody else may hold them. Nothing in s refers to b
 // afterwards. known may be nil.
 func DecodeSession(b []byte, s *Session, known *Strings) error {
 	begun, err := begin(b)
@@ -314,18 +317,18 @@ func DecodeSession(b []byte, s *Session, known *Strings) error {
 	if s.UPSEID == 0 {
 		return errors.New("blob without a session")
 	}
-	for id := range s.Rules.URRs {
-		if _, ok := s.Meters[id]; !ok {
+	for id := range s.Rules.URRs.All() {
+		if !s.Meters.Has(id) {
 			return fmt.Errorf("URR %d has no meter", id)
 		}
 	}
-	for id := range s.Meters {
-		if s.Rules.URRs[id] == nil {
+	for id := range s.Meters.All() {
+		if s.Rules.URRs.Get(id) == nil {
 			return fmt.Errorf("a meter of URR %d, which does not exist", id)
 		}
 	}
-	for id := range s.Rules.QERs {
-		if _, ok := s.QERSlots[id]; !ok {
+	for id := range s.Rules.QERs.All() {
+		if !s.QERSlots.Has(id) {
 			return fmt.Errorf("QER %d has no slot", id)
 		}
 	}

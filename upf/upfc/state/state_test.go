@@ -59,22 +59,14 @@ func (f *filler) fill(v reflect.Value) {
 		for i := range v.Len() {
 			f.fill(v.Index(i))
 		}
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-		for range 2 {
-			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-			f.fill(key)
-			f.fill(value)
-			if value.Kind() == reflect.Pointer { // a rule is kept under its own ID
-				key = value.Elem().FieldByName("ID")
-			}
-			v.SetMapIndex(key, value)
-		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).Name != "_" {
 				f.fill(v.Field(i))
 			}
+		}
+		if strings.HasPrefix(v.Type().Name(), "WithID[") && v.Field(1).Kind() == reflect.Pointer { // a rule is kept under its own ID
+			v.Field(0).Set(v.Field(1).Elem().FieldByName("ID"))
 		}
 	default:
 		panic(fmt.Sprintf("the test cannot fill a %s yet", v.Type()))
@@ -94,14 +86,14 @@ func full() *Session {
 	s := &Session{}
 	(&filler{}).fill(reflect.ValueOf(s).Elem())
 	// Each QER and URR has its slot and meter.
-	s.QERSlots, s.Meters = map[uint32]uint32{}, map[uint32]usage.Meter{}
-	for id := range s.Rules.QERs {
-		s.QERSlots[id] = 1000 + id
+	s.QERSlots, s.Meters = nil, nil
+	for id := range s.Rules.QERs.All() {
+		s.QERSlots.Put(id, 1000+id)
 	}
-	for id := range s.Rules.URRs {
+	for id := range s.Rules.URRs.All() {
 		var m usage.Meter
 		(&filler{next: uint64(id)}).fill(reflect.ValueOf(&m).Elem())
-		s.Meters[id] = m
+		s.Meters.Put(id, m)
 	}
 	return s
 }
@@ -286,9 +278,9 @@ func TestOneEncodingAValue(t *testing.T) {
 		"a flag that is not known":    {[]byte{2}, func(c *coder) { var v bool; c.flags(&v) }, errFlags},
 		"an address of five octets":   {[]byte{5, 1, 2, 3, 4, 5}, func(c *coder) { var v netip.Addr; c.addr(&v) }, errAddress},
 		"a prefix longer than itself": {[]byte{4, 1, 2, 3, 4, 33}, func(c *coder) { var v netip.Prefix; c.prefix(&v) }, errAddress},
-		"keys that descend": {[]byte{2, 2, 0, 1, 0}, func(c *coder) { var v map[uint32]uint32; dict(c, &v, number[uint32]) },
+		"keys that descend": {[]byte{2, 2, 0, 1, 0}, func(c *coder) { var v Slots; dict(c, &v, number[uint32]) },
 			errOrder},
-		"a key twice":                 {[]byte{2, 1, 0, 1, 0}, func(c *coder) { var v map[uint32]uint32; dict(c, &v, number[uint32]) }, errOrder},
+		"a key twice":                 {[]byte{2, 1, 0, 1, 0}, func(c *coder) { var v Slots; dict(c, &v, number[uint32]) }, errOrder},
 		"a name that was not written": {[]byte{2}, func(c *coder) { var v string; c.name(&v) }, errReference},
 		"a name written twice": {[]byte{1, 1, 'a', 1, 1, 'a'}, func(c *coder) { var v string; c.name(&v); c.name(&v) },
 			errReference},
@@ -324,22 +316,22 @@ func nec() *Session {
 	set := rules.NewSet()
 	ue := netip.MustParseAddr("10.45.0.1")
 	ids := []uint32{1, 2}
-	set.PDRs[1] = &rules.PDR{ID: 1, Precedence: 255, Removes: true, FAR: 1, QERs: ids, URRs: ids, PDI: rules.PDI{
-		Match: rules.Match{FTEID: rules.FTEID{Addr: netip.MustParseAddr("172.30.3.16"), TEID: 1 << 20}, NetworkInstance: "internet", UEAddress: ue}}}
-	set.PDRs[2] = &rules.PDR{ID: 2, Precedence: 255, FAR: 2, QERs: ids, URRs: ids, PDI: rules.PDI{
-		SourceInterface: rules.Core, Match: rules.Match{NetworkInstance: "internet", UEAddress: ue}}}
-	set.FARs[1] = &rules.FAR{ID: 1, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Core}, NetworkInstance: "internet"}
-	set.FARs[2] = &rules.FAR{ID: 2, Action: rules.Forward, Forwarding: rules.Forwarding{
-		Outer: rules.Outer{Kind: abi.OhcGtpu4, Addr: netip.MustParseAddr("172.30.3.100"), TEID: 1 << 20}}}
+	set.PDRs.Put(1, &rules.PDR{ID: 1, Precedence: 255, Removes: true, FAR: 1, QERs: ids, URRs: ids, PDI: rules.PDI{
+		Match: rules.Match{FTEID: rules.FTEID{Addr: netip.MustParseAddr("172.30.3.16"), TEID: 1 << 20}, NetworkInstance: "internet", UEAddress: ue}}})
+	set.PDRs.Put(2, &rules.PDR{ID: 2, Precedence: 255, FAR: 2, QERs: ids, URRs: ids, PDI: rules.PDI{
+		SourceInterface: rules.Core, Match: rules.Match{NetworkInstance: "internet", UEAddress: ue}}})
+	set.FARs.Put(1, &rules.FAR{ID: 1, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Core}, NetworkInstance: "internet"})
+	set.FARs.Put(2, &rules.FAR{ID: 2, Action: rules.Forward, Forwarding: rules.Forwarding{
+		Outer: rules.Outer{Kind: abi.OhcGtpu4, Addr: netip.MustParseAddr("172.30.3.100"), TEID: 1 << 20}}})
 	for _, id := range ids {
-		set.QERs[id] = &rules.QER{ID: id, HasMBR: true, MBRUL: gbit, MBRDL: 2 * gbit, QFI: 9}
-		set.URRs[id] = &rules.URR{ID: id, MeasureVolume: true, Triggers: rules.VolumeThreshold, Threshold: rules.Volume{Has: rules.HasTotal, Total: 1 << 40}}
+		set.QERs.Put(id, &rules.QER{ID: id, HasMBR: true, MBRUL: gbit, MBRDL: 2 * gbit, QFI: 9})
+		set.URRs.Put(id, &rules.URR{ID: id, MeasureVolume: true, Triggers: rules.VolumeThreshold, Threshold: rules.Volume{Has: rules.HasTotal, Total: 1 << 40}})
 	}
 	at := int64(1_790_000_000)
 	return &Session{
 		UPSEID: 1 << 63, CPSEID: 7, CPAddr: netip.MustParseAddr("10.0.0.9"), Node: "smf.core5g", Created: at, Rules: set,
-		QERSlots: map[uint32]uint32{1: 1 << 18, 2: 1<<18 + 1},
-		Meters:   map[uint32]usage.Meter{1: {Slot: 1 << 18, Since: at * 1e3}, 2: {Slot: 1<<18 + 1, Since: at * 1e3}},
+		QERSlots: Slots{{ID: 1, Value: 1 << 18}, {ID: 2, Value: 1<<18 + 1}},
+		Meters:   usage.Meters{{ID: 1, Value: usage.Meter{Slot: 1 << 18, Since: at * 1e3}}, {ID: 2, Value: usage.Meter{Slot: 1<<18 + 1, Since: at * 1e3}}},
 		Last:     Done{At: at, Sequence: 1 << 20, Digest: 1 << 60},
 		Made:     Made{Digest: 1 << 60},
 	}

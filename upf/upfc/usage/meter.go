@@ -102,6 +102,9 @@ type Meter struct {
 	Before *Split // what was measured before a Monitoring Time and is not reported yet
 }
 
+// Meters are a session's, by URR ID.
+type Meters = rules.ByID[uint32, Meter]
+
 // Octets are counted in both directions.
 type Octets struct{ UL, DL uint64 }
 

@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"maps"
 	"slices"
 
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -99,11 +98,10 @@ func (m *Meter) report(u *rules.URR, trigger uint32, s Split) Report {
 	return r
 }
 
-// cut ends the running measurement and begins the next one (TS 29.244 5.2.2.3.1). It is one report,
+// cut ends the running measurement and begins the next one (TS 29.244 5.2.2.3.1). It appends one report,
 // or two when a Monitoring Time lies between.
-func (m *Meter) cut(u *rules.URR, trigger uint32, r Reading) []Report {
+func (m *Meter) cut(out []Report, u *rules.URR, trigger uint32, r Reading) []Report {
 	now := m.end(u, r, r.At)
-	var out []Report
 	info := uint8(0)
 	if m.Before != nil {
 		out = append(out, m.beforeMonitoring(u))
@@ -151,9 +149,8 @@ func (m *Meter) split(u *rules.URR, r Reading) (next *rules.URR, out []Report) {
 // Stations reports MAC addresses that came to an Ethernet PDU session or left it, to those URRs that are to hear of them (TS 29.244 5.13.5).
 func (s *Session) Stations(detected, removed []rules.Station, to func(urr uint32) bool) []Report {
 	var out []Report
-	var space [16]uint32
-	for _, id := range rules.Sorted(s.Meters, space[:0]) {
-		m, u := s.Meters[id], s.Rules.URRs[id]
+	for i := range s.Meters {
+		id, m, u := s.at(i)
 		if !u.Wants(rules.MACReporting) || !to(id) || m.silent(u) || u.Is(rules.Paused) {
 			continue
 		}
@@ -161,7 +158,6 @@ func (s *Session) Stations(detected, removed []rules.Station, to func(urr uint32
 		r.Volume, r.Packets = false, false
 		r.Detected, r.Removed = detected, removed
 		out = append(out, r)
-		s.Meters[id] = m
 	}
 	return out
 }
@@ -169,9 +165,8 @@ func (s *Session) Stations(detected, removed []rules.Station, to func(urr uint32
 // Flows reports that flows of applications have begun and ended, to those URRs of the applications' PDRs that want to hear it (TS 29.244 5.4.11).
 func (s *Session) Flows(begun, ended []rules.DetectedFlow) []Report {
 	var out []Report
-	var space [16]uint32
-	for _, id := range rules.Sorted(s.Meters, space[:0]) {
-		m, u := s.Meters[id], s.Rules.URRs[id]
+	for i := range s.Meters {
+		id, m, u := s.at(i)
 		if !u.Wants(rules.StartOfTraffic|rules.StopOfTraffic) || m.silent(u) || u.Is(rules.Paused) {
 			continue
 		}
@@ -187,14 +182,13 @@ func (s *Session) Flows(begun, ended []rules.DetectedFlow) []Report {
 		}
 		report(begun, rules.StartOfTraffic, TriggerStart)
 		report(ended, rules.StopOfTraffic, TriggerStop)
-		s.Meters[id] = m
 	}
 	return out
 }
 
 // measures says whether a URR is one of an application's.
 func (s *Session) measures(urr uint32, application string) bool {
-	for _, r := range s.Rules.PDRs {
+	for _, r := range s.Rules.PDRs.All() {
 		if r.PDI.Application == application && slices.Contains(r.URRs, urr) {
 			return true
 		}
@@ -206,42 +200,43 @@ func (s *Session) measures(urr uint32, application string) bool {
 // place: what changes is replaced.
 type Session struct {
 	Rules  *rules.Set
-	Meters map[uint32]Meter // by URR ID
+	Meters Meters // by URR ID
 	Read   func(u *rules.URR, slot uint32) Reading
 	// ByFlow says that a URR hears of the start and stop of single flows, by Flows, and not of all together; nil: none does.
 	ByFlow func(urr uint32) bool
 }
 
 // Begin copies what Measure, Query and Apply replace.
-func Begin(set *rules.Set, meters map[uint32]Meter, read func(u *rules.URR, slot uint32) Reading) *Session {
-	s := &Session{Rules: set, Meters: maps.Clone(meters), Read: read}
-	if s.Meters == nil {
-		s.Meters = map[uint32]Meter{}
-	}
-	return s
+func Begin(set *rules.Set, meters Meters, read func(u *rules.URR, slot uint32) Reading) *Session {
+	return &Session{Rules: set, Meters: meters.Clone(), Read: read}
+}
+
+// at is the meter at a place, with its ID and URR.
+func (s *Session) at(i int) (id uint32, m *Meter, u *rules.URR) {
+	x := &s.Meters[i]
+	return x.ID, &x.Value, s.Rules.URRs.Get(x.ID)
 }
 
 // Measure makes the reports that are due. When there is no room for more reports to wait, only the
 // end of a quota is reported.
 func (s *Session) Measure(room bool) []Report {
 	var out []Report
-	cut := map[uint32]bool{}
-	var space [16]uint32
-	for _, id := range rules.Sorted(s.Meters, space[:0]) {
-		m, u := s.Meters[id], s.Rules.URRs[id]
+	cut := make(marks, len(s.Meters))
+	for i := range s.Meters {
+		id, m, u := s.at(i)
 		r := s.Read(u, m.Slot)
 		if at := u.Rest().Monitoring; at != 0 && r.At >= at*1000 {
 			next, flushed := m.split(u, r)
 			out = append(out, flushed...)
 			s.Rules = s.Rules.Clone()
-			s.Rules.URRs[id] = next
+			s.Rules.URRs.Put(id, next)
 			u = next
 		}
-		before := m
+		before := *m
 		due, events := m.due(u, r)
 		if !room {
 			before.Exhausted, before.Expired = m.Exhausted, m.Expired
-			due, events, m = due&triggerQuotas, 0, before
+			due, events, *m = due&triggerQuotas, 0, before
 		}
 		for _, e := range []uint32{TriggerStart, TriggerStop} {
 			if events&e != 0 && (s.ByFlow == nil || !s.ByFlow(id)) {
@@ -249,58 +244,68 @@ func (s *Session) Measure(room bool) []Report {
 			}
 		}
 		if due != 0 {
-			out = append(out, m.cut(u, due, r)...)
-			cut[id] = true
+			out = m.cut(out, u, due, r)
+			cut[i] = true
 		}
-		s.Meters[id] = m
 	}
 	return append(out, s.linked(cut)...)
 }
 
 // Linked reports the URRs that are linked to those that go. These are still to be reported.
 func (s *Session) Linked(gone []uint32) []Report {
-	cut := map[uint32]bool{}
+	if len(gone) == 0 {
+		return nil
+	}
+	cut := make(marks, len(s.Meters))
 	for _, id := range gone {
-		cut[id] = true
+		if i, ok := s.Meters.Place(id); ok {
+			cut[i] = true
+		}
 	}
 	return s.linked(cut)
 }
 
 // Report makes reports on demand: immediate ones, or the last ones of URRs that go.
 func (s *Session) Report(trigger uint32, ids ...uint32) []Report {
+	if len(ids) == 0 {
+		return nil
+	}
 	var out []Report
-	cut := map[uint32]bool{}
+	cut := make(marks, len(s.Meters))
 	for _, id := range ids {
-		m, ok := s.Meters[id]
-		if !ok || cut[id] || id == rules.InactivityURR {
+		i, ok := s.Meters.Place(id)
+		if !ok || cut[i] || id == rules.InactivityURR {
 			continue
 		}
-		u := s.Rules.URRs[id]
-		out = append(out, m.cut(u, trigger, s.Read(u, m.Slot))...)
-		s.Meters[id] = m
-		cut[id] = true
+		if out == nil {
+			out = make([]Report, 0, len(ids))
+		}
+		_, m, u := s.at(i)
+		out = m.cut(out, u, trigger, s.Read(u, m.Slot))
+		cut[i] = true
 	}
 	return append(out, s.linked(cut)...)
 }
 
+// marks are of meters, by their places.
+type marks []bool
+
 // linked reports the URRs that are linked to what was reported (TS 29.244 5.2.2.4), and so on.
-func (s *Session) linked(cut map[uint32]bool) []Report {
+func (s *Session) linked(cut marks) []Report {
 	var out []Report
-	var space [16]uint32
-	for more := len(cut) > 0; more; {
+	isCut := func(id uint32) bool {
+		i, ok := s.Meters.Place(id)
+		return ok && cut[i]
+	}
+	for more := slices.Contains(cut, true); more; {
 		more = false
-		for _, id := range rules.Sorted(s.Meters, space[:0]) {
-			u := s.Rules.URRs[id]
-			if cut[id] || !u.Wants(rules.LinkedUsage) || !slices.ContainsFunc(u.Rest().Linked, func(l uint32) bool { return cut[l] }) {
+		for i := range s.Meters {
+			_, m, u := s.at(i)
+			if cut[i] || !u.Wants(rules.LinkedUsage) || !slices.ContainsFunc(u.Rest().Linked, isCut) || m.silent(u) {
 				continue
 			}
-			m := s.Meters[id]
-			if m.silent(u) {
-				continue
-			}
-			out = append(out, m.cut(u, TriggerLinked, s.Read(u, m.Slot))...)
-			s.Meters[id] = m
-			cut[id], more = true, true
+			out = m.cut(out, u, TriggerLinked, s.Read(u, m.Slot))
+			cut[i], more = true, true
 		}
 	}
 	return out
@@ -309,12 +314,11 @@ func (s *Session) linked(cut map[uint32]bool) []Report {
 // Update takes over what a message changed: next are its rules, given what it gave anew. Meters of
 // URRs that are new are there already.
 func (s *Session) Update(next *rules.Set, given []rules.Granted) {
-	for id, m := range s.Meters {
-		old, u := s.Rules.URRs[id], next.URRs[id]
-		if u == nil {
-			delete(s.Meters, id)
-		}
-		if u == nil || old == nil || old == u {
+	s.Meters.DeleteFunc(func(id uint32, _ Meter) bool { return !next.URRs.Has(id) })
+	for i := range s.Meters {
+		id, m, old := s.at(i)
+		u := next.URRs.Get(id)
+		if old == nil || old == u {
 			continue
 		}
 		g := rules.Granted{URR: id}
@@ -324,7 +328,6 @@ func (s *Session) Update(next *rules.Set, given []rules.Granted) {
 			}
 		}
 		m.Apply(old, u, g, s.Read(old, m.Slot))
-		s.Meters[id] = m
 	}
 	s.Rules = next
 }
@@ -332,8 +335,8 @@ func (s *Session) Update(next *rules.Set, given []rules.Granted) {
 // Deadline is when the session has to be measured next, in Unix milliseconds; 0 is never.
 func (s *Session) Deadline() int64 {
 	var next int64
-	for id, m := range s.Meters {
-		u := s.Rules.URRs[id]
+	for i := range s.Meters {
+		_, m, u := s.at(i)
 		if d := m.Deadline(u, s.Read(u, m.Slot)); d != 0 && (next == 0 || d < next) {
 			next = d
 		}
@@ -343,14 +346,14 @@ func (s *Session) Deadline() int64 {
 
 // Due says whether Measure would report anything, or note what upf-u tells of once.
 func (s *Session) Due() bool {
-	for id, m := range s.Meters {
-		u := s.Rules.URRs[id]
+	for i := range s.Meters {
+		_, m, u := s.at(i)
 		r := s.Read(u, m.Slot)
 		if at := u.Rest().Monitoring; at != 0 && r.At >= at*1000 {
 			return true
 		}
-		was := m
-		if reports, events := m.due(u, r); reports|events != 0 || m != was {
+		now := *m
+		if reports, events := now.due(u, r); reports|events != 0 || now != *m {
 			return true
 		}
 	}

@@ -94,7 +94,7 @@ func TestPeriodic(t *testing.T) {
 	want(t, "the period goes on whatever is reported between", l.sleep(20_000), brief{1, TriggerPeriodic, 0, 0, 0})
 	l.now += 100_000 // upf-c was away
 	want(t, "one report for the periods that were missed", l.measure(), brief{1, TriggerPeriodic, 0, 0, 0})
-	again := *l.set.URRs[1]
+	again := *l.set.URRs.Get(1)
 	l.update(&again, rules.Granted{}) // SMFs give the same period with every update
 	want(t, "in step again", l.sleep(20_000), brief{1, TriggerPeriodic, 0, 0, 0})
 	if r := l.got[1]; r.Start != t0+30_000 || r.End != t0+40_000 || r.Sequence != 1 {
@@ -108,7 +108,7 @@ func TestWhatIsTakenBackIsOffTheNextReport(t *testing.T) {
 	l.pass(1, true, 100)
 	l.pass(1, true, 40)
 	want(t, "with the packet", l.query(1), brief{1, TriggerImmediate, 140, 0, 0})
-	slot := l.slot(l.meters[1].Slot)
+	slot := l.slot(l.meters.Get(1).Slot)
 	slot.UL, slot.ULPackets = slot.UL-100, slot.ULPackets-1
 	want(t, "nothing new, and no 2^64 octets", l.query(1), brief{1, TriggerImmediate, 0, 0, 0})
 	l.pass(1, true, 250)
@@ -331,7 +331,7 @@ func TestTwoMonitoringTimes(t *testing.T) {
 	l.pass(1, true, 1)
 	l.sleep(10_000)
 	l.pass(1, true, 2)
-	again := *l.set.URRs[1]
+	again := *l.set.URRs.Get(1)
 	again.More = &rules.URRMore{Monitoring: t0/1000 + 20}
 	l.update(&again, rules.Granted{})
 	want(t, "the first split is not lost", l.sleep(10_000), brief{1, TriggerMonitoringTime, 1, 0, 0})
@@ -430,7 +430,7 @@ func TestNoOctetIsLostOrReportedTwice(t *testing.T) {
 			switch random.IntN(12) {
 			default:
 				ul, n := random.IntN(2) == 0, random.Uint64N(200)
-				if passed, _ := l.pass(id, ul, n); passed && !l.set.URRs[id].Is(rules.Paused) {
+				if passed, _ := l.pass(id, ul, n); passed && !l.set.URRs.Get(id).Is(rules.Paused) {
 					if ul {
 						forwarded[id] = forwarded[id].Plus(Counts{UL: n, ULPackets: 1})
 					} else {
@@ -465,7 +465,7 @@ func TestNoOctetIsLostOrReportedTwice(t *testing.T) {
 				t.Fatalf("seed %d: report ends before it starts: %+v", seed, r)
 			}
 		}
-		for id, m := range l.meters {
+		for id, m := range l.meters.All() {
 			if m.Before != nil {
 				t.Fatalf("seed %d: the last report left a split behind", seed)
 			}

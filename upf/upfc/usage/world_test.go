@@ -81,18 +81,18 @@ type lab struct {
 	t testing.TB
 	*world
 	set    *rules.Set
-	meters map[uint32]Meter
+	meters Meters
 	got    []Report
 }
 
 func newLab(t testing.TB, urrs ...*rules.URR) *lab {
-	l := &lab{t: t, world: newWorld(), set: rules.NewSet(), meters: map[uint32]Meter{}}
+	l := &lab{t: t, world: newWorld(), set: rules.NewSet()}
 	for i, u := range urrs {
-		l.set.URRs[u.ID] = u
+		l.set.URRs.Put(u.ID, u)
 		n := uint32(i + 10)
 		s := l.slot(n)
 		s.Counts = Counts{UL: 1000, DL: 500, ULPackets: 10, DLPackets: 5} // a former owner's
-		l.meters[u.ID] = New(n, u, l.read(u, n))
+		l.meters.Put(u.ID, New(n, u, l.read(u, n)))
 	}
 	l.arm()
 	return l
@@ -109,9 +109,9 @@ func (l *lab) store(s *Session, reports []Report) []Report {
 }
 
 func (l *lab) arm() {
-	for id, m := range l.meters {
+	for id, m := range l.meters.All() {
 		s := l.slot(m.Slot)
-		u := l.set.URRs[id]
+		u := l.set.URRs.Get(id)
 		s.arm, s.armed, s.fired = m.Arm(u, l.read(u, m.Slot), 1), true, false
 	}
 }
@@ -138,10 +138,10 @@ func (l *lab) query(ids ...uint32) []Report {
 
 // pass forwards one packet of a URR and measures when upf-u says so.
 func (l *lab) pass(id uint32, ul bool, octets uint64) (bool, []Report) {
-	if l.set.URRs[id].Is(rules.Paused) {
+	if l.set.URRs.Get(id).Is(rules.Paused) {
 		return true, nil // upf-u does not know the URR
 	}
-	passed, event := l.forward(l.meters[id].Slot, ul, octets)
+	passed, event := l.forward(l.meters.Get(id).Slot, ul, octets)
 	if event {
 		return passed, l.measure()
 	}
@@ -169,7 +169,7 @@ func (l *lab) update(u *rules.URR, given rules.Granted) {
 	given.URR = u.ID
 	next := l.set.Clone()
 	c := *u // as Plan does: rules are replaced
-	next.URRs[u.ID] = &c
+	next.URRs.Put(u.ID, &c)
 	s := l.session()
 	s.Update(next, []rules.Granted{given})
 	l.store(s, nil)
@@ -183,10 +183,10 @@ func total(n uint64) rules.Volume { return rules.Volume{Has: rules.HasTotal, Tot
 func (l *lab) restartUPFU() {
 	old := &world{now: l.now, slots: l.slots}
 	l.slots = map[uint32]*slot{}
-	for id, m := range l.meters {
-		u := l.set.URRs[id]
+	for id, m := range l.meters.All() {
+		u := l.set.URRs.Get(id)
 		m.Move(u, old.read(u, m.Slot), m.Slot, l.read(u, m.Slot).Counts)
-		l.meters[id] = m
+		l.meters.Put(id, m)
 	}
 	l.arm()
 }

@@ -89,13 +89,13 @@ func NewPairs(all *Slots, s *state.Session) *Pairs {
 	p.mine, p.qers, p.urrs = p.space[0:0:4], p.space[4:4:8], p.space[8:8:12]
 	p.mine = AppendPairs(p.mine, s)
 	slices.Sort(p.mine)
-	for _, slot := range s.QERSlots {
+	for _, slot := range s.QERSlots.All() {
 		p.qers = append(p.qers, slot)
 	}
-	for _, slot := range s.GBRSlots {
+	for _, slot := range s.GBRSlots.All() {
 		p.qers = append(p.qers, slot)
 	}
-	for _, m := range s.Meters {
+	for _, m := range s.Meters.All() {
 		p.urrs = append(p.urrs, m.Slot)
 	}
 	return p
@@ -140,13 +140,13 @@ func AppendPairs(list []uint32, s *state.Session) []uint32 {
 			list = append(list, pair)
 		}
 	}
-	for _, slot := range s.QERSlots {
+	for _, slot := range s.QERSlots.All() {
 		add(slot / abi.LineSlots)
 	}
-	for _, slot := range s.GBRSlots {
+	for _, slot := range s.GBRSlots.All() {
 		add(slot / abi.LineSlots)
 	}
-	for _, m := range s.Meters {
+	for _, m := range s.Meters.All() {
 		add(m.Slot / abi.LineSlots)
 	}
 	return list

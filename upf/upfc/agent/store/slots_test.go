@@ -75,7 +75,7 @@ func TestNoSlots(t *testing.T) {
 func TestSlotsOfASessionSharePairs(t *testing.T) {
 	var all Slots
 	all.Resize(10)
-	s := &state.Session{QERSlots: map[uint32]uint32{1: 6}, Meters: map[uint32]usage.Meter{1: {Slot: 7}}}
+	s := &state.Session{QERSlots: state.Slots{{ID: 1, Value: 6}}, Meters: usage.Meters{{ID: 1, Value: usage.Meter{Slot: 7}}}}
 	if !all.Claim(3) {
 		t.Fatal("pair 3 is taken")
 	}

@@ -239,7 +239,7 @@ func Peers(set *rules.Set) iter.Seq2[rules.FTEID, bool] {
 		if set == nil {
 			return
 		}
-		for _, r := range set.FARs {
+		for _, r := range set.FARs.All() {
 			if t := r.Outer.Tunnel(); t.IsValid() && !yield(t, r.Destination == rules.Core) {
 				return
 			}
