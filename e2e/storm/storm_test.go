@@ -233,16 +233,22 @@ func (r *room) Handle(_ context.Context, m *pfcp.Message) *pfcp.Answer {
 	if m.Type == message.MsgTypeSessionModificationRequest {
 		r.begun.Add(1)
 		<-r.full
-		return &pfcp.Answer{IEs: []*ie.IE{ie.NewCause(ie.CauseSessionContextNotFound)}}
+		return answer(m, ie.NewCause(ie.CauseSessionContextNotFound))
 	}
-	return &pfcp.Answer{IEs: []*ie.IE{ie.NewNodeID("127.0.0.1", "", ""), ie.NewCause(ie.CauseRequestAccepted), ie.NewRecoveryTimeStamp(recovered)}}
+	return answer(m, ie.NewNodeID("127.0.0.1", "", ""), ie.NewCause(ie.CauseRequestAccepted), ie.NewRecoveryTimeStamp(recovered))
 }
 
-func (r *room) Congested(*pfcp.Message) *pfcp.Answer {
+func (r *room) Congested(m *pfcp.Message) *pfcp.Answer {
 	if r.refused.Add(1) == 1 {
 		close(r.full)
 	}
-	return &pfcp.Answer{IEs: []*ie.IE{ie.NewCause(ie.CausePFCPEntityInCongestion)}}
+	return answer(m, ie.NewCause(ie.CausePFCPEntityInCongestion))
+}
+
+func answer(m *pfcp.Message, ies ...*ie.IE) *pfcp.Answer {
+	a := m.Answer()
+	a.Add(ies...)
+	return a
 }
 
 type nobodyCounts struct{}

@@ -38,6 +38,8 @@ type Agent struct {
 	rec   Recorder
 	world World
 	node  *ie.IE // our Node ID, which nobody changes
+	// nodeIEs is the same as it stands in a message.
+	nodeIEs pfcp.IEs
 
 	serving  chan struct{} // closed when PFCP is bound
 	server   *pfcp.Server  // valid once serving is closed
@@ -148,6 +150,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	}
 	a.load.looked = w.Now()
 	a.load.waits.least.Store(math.MaxInt64)
+	_ = a.nodeIEs.Add(a.node)          // Parse has refused what is none
 	a.predefined, _ = cfg.Predefined() // Parse has refused what cannot be read
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.measurers = newCrew(measuring, w.Go, a.measureJob)
@@ -240,6 +243,8 @@ func (a *Agent) Addr() netip.AddrPort {
 }
 
 func (a *Agent) nodeID() *ie.IE { return a.node }
+
+func (a *Agent) sayNodeID(answer *pfcp.Answer) { answer.IEs = append(answer.IEs, a.nodeIEs...) }
 
 func (a *Agent) recoveryIE() *ie.IE {
 	a.mu.Lock()

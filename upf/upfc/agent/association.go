@@ -270,7 +270,9 @@ func (a *Agent) Heartbeat(m *pfcp.Message) *pfcp.Answer {
 			}
 		}
 	}
-	return &pfcp.Answer{IEs: []*ie.IE{a.recoveryIE()}}
+	answer := m.Answer()
+	answer.Add(a.recoveryIE())
+	return answer
 }
 
 // senderLocked finds the association whose requests come from an address: by address and port where it has moved to, then by those where it

@@ -36,12 +36,14 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 	}
 	s.notifying[pdr] = true
 	defer delete(s.notifying, pdr)
-	group := []*ie.IE{ie.NewPDRID(pdr)}
-	if dscp := tos >> 2; qfi != 0 || dscp != 0 {
-		group = append(group, ie.NewDownlinkDataServiceInformation(dscp != 0, qfi != 0, dscp, qfi))
+	var ies pfcp.IEs
+	ies.Octets(ie.ReportType, reportsDownlinkData)
+	if err := ies.Add(ie.NewDownlinkDataReport(downlinkData(pdr, qfi, tos>>2)...)); err != nil {
+		a.log.Error("downlink data cannot be reported", "seid", hex(s.UPSEID), "err", err)
+		return
 	}
 	for !s.Gone && s.waits(pdr) {
-		answer, serving, err := a.notifyOnce(s, group)
+		answer, serving, err := a.notifyOnce(s, ies)
 		if !serving {
 			return
 		}
@@ -54,15 +56,24 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 	}
 }
 
+// downlinkData is what a Downlink Data Report says.
+func downlinkData(pdr uint16, qfi, dscp uint8) []*ie.IE {
+	group := []*ie.IE{ie.NewPDRID(pdr)}
+	if qfi != 0 || dscp != 0 {
+		group = append(group, ie.NewDownlinkDataServiceInformation(dscp != 0, qfi != 0, dscp, qfi))
+	}
+	return group
+}
+
 // notifyOnce reports without the session's lock, which the caller has: it is taken again however this ends, a death of the machine included.
-func (a *Agent) notifyOnce(s *session, group []*ie.IE) (answer *pfcp.Message, serving bool, err error) {
+func (a *Agent) notifyOnce(s *session, ies pfcp.IEs) (answer *pfcp.Message, serving bool, err error) {
 	node, to, seid, up, moved := s.Node, a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.movedOf(s.Node)
 	s.Mu.Unlock()
 	defer s.Mu.Lock()
 	if !a.isServing() {
 		return nil, false, nil
 	}
-	answer, err = a.report(node, to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
+	answer, err = a.report(node, to, seid, "downlink_data", ies)
 	if err != nil && !errors.Is(err, errForgotten) {
 		a.world.Wait(retryAfter, a.stopping.Done(), moved)
 	}

@@ -61,33 +61,35 @@ func (e *ending) finish(shm *dataplane.Shm) {
 	e.done = true
 }
 
-// deletedBefore is the answer to a repetition of a request that deleted a session.
-func (a *Agent) deletedBefore(m *pfcp.Message) (seid uint64, ies []*ie.IE, ok bool) {
+// deletedBefore answers a repetition of a request that deleted a session; false where it is none.
+func (a *Agent) deletedBefore(m *pfcp.Message, answer *pfcp.Answer) bool {
 	blob := a.store.EndedOf(m.SEID)
 	if blob == nil {
-		return 0, nil, false
+		return false
 	}
 	var e ending
 	if err := e.decode(blob, a.store.Known()); err != nil {
 		a.log.Error("a deletion cannot be read", "seid", hex(m.SEID), "err", err)
-		return 0, nil, false
+		return false
 	}
 	if !e.done || !e.Last.Is(m.Sequence, m.Digest(), a.world.Now()) || a.speaksForSession(e.Node, e.CPAddr, m.From.Addr()) != nil {
-		return 0, nil, false
+		return false
 	}
 	a.log.Info("a request that was executed before is answered", "seid", hex(m.SEID), "sequence", m.Sequence)
 	s := &session{agent: a, Lease: store.Lease{Session: e.Session}}
-	return e.CPSEID, a.deleted(s, e.Last.Reports), true
+	answer.SEID = e.CPSEID
+	a.deleted(&answer.IEs, s, e.Last.Reports)
+	return true
 }
 
-// deleted are the IEs of the answer that ends a session. What does not fit follows in requests of our own.
-func (a *Agent) deleted(s *session, reports []usage.Report) []*ie.IE {
+// deleted appends the IEs of the answer that ends a session. What does not fit follows in requests of our own.
+func (a *Agent) deleted(ies *pfcp.IEs, s *session, reports []usage.Report) {
 	for range reports {
 		a.rec.Report("usage")
 	}
 	rest := reports[min(len(reports), reportsPerAnswer):]
 	a.deliverLast(s, rest)
-	return s.usageReports(reports[:len(reports)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
+	s.usageReports(ies, reports[:len(reports)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
 }
 
 // adoptEnded goes on with the deletions that an earlier upf-c put down. memory is what a life's meters refer to.

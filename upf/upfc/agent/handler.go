@@ -16,35 +16,35 @@ import (
 // answer here and nowhere else.
 func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	var ies []*ie.IE
-	var seid uint64 // the CP function's
 	var err error
-	node := false // the answer names our Node ID
 	a.begun(m)
+	answer := m.Answer()
+	switch m.Type {
+	case message.MsgTypeSessionModificationRequest, message.MsgTypeSessionDeletionRequest, message.MsgTypeSessionReportRequest:
+	default:
+		a.sayNodeID(answer)
+	}
+	// What follows is written behind it where the request is accepted.
+	before := len(answer.IEs)
+	answer.Cause(ie.CauseRequestAccepted)
 	switch m.Type {
 	case message.MsgTypeAssociationSetupRequest:
-		node = true
 		ies, err = a.associationSetup(ctx, m)
 	case message.MsgTypeAssociationUpdateRequest:
-		node = true
 		ies, err = a.associationUpdate(m)
 	case message.MsgTypeAssociationReleaseRequest:
-		node = true
 		err = a.associationRelease(ctx, m)
 	case message.MsgTypeSessionEstablishmentRequest:
-		node = true
-		seid, ies, err = a.twice(ctx, m, (*Agent).establish)
+		err = a.twice(ctx, m, answer, (*Agent).establish)
 	case message.MsgTypeSessionModificationRequest:
-		seid, ies, err = a.twice(ctx, m, (*Agent).modify)
+		err = a.twice(ctx, m, answer, (*Agent).modify)
 	case message.MsgTypeSessionDeletionRequest:
-		seid, ies, err = a.twice(ctx, m, (*Agent).delete)
+		err = a.twice(ctx, m, answer, (*Agent).delete)
 	case message.MsgTypePFDManagementRequest:
-		node = true
 		err = a.pfdManagement(ctx, m)
 	case message.MsgTypeSessionSetDeletionRequest:
-		node = true
 		err = a.sessionSetDeletion(ctx, m)
 	case message.MsgTypeNodeReportRequest: // it is the UP function that sends these
-		node = true
 		err = &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Detail: "a CP function reports nothing to a UP function"}
 	default:
 		err = &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Detail: "message is not supported"}
@@ -53,12 +53,8 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	if !a.settled(ctx) {
 		return nil // another member serves the unit, or nobody may yet
 	}
-	answer := &pfcp.Answer{SEID: seid, IEs: make([]*ie.IE, 0, 4+len(ies))}
-	if node {
-		answer.IEs = append(answer.IEs, a.nodeID())
-	}
 	if err == nil {
-		answer.IEs = append(append(answer.IEs, ie.NewCause(ie.CauseRequestAccepted)), ies...)
+		answer.Add(ies...)
 		a.sayLoad(m, answer)
 		return answer
 	}
@@ -67,7 +63,8 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 		r = &pfcp.Reject{Cause: ie.CauseSystemFailure, Detail: err.Error()}
 	}
 	a.log.Warn("request rejected", "message", pfcp.TypeName(m.Type), "from", m.From, "seid", hex(m.SEID), "cause", pfcp.CauseName(r.Cause), "offendingIE", r.Offending, "reason", r.Error())
-	answer.IEs = append(answer.IEs, r.IEs()...)
+	answer.IEs = answer.IEs[:before]
+	answer.Refuse(r)
 	a.sayLoad(m, answer)
 	return answer
 }
@@ -75,30 +72,30 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 // sayLoad tells who asks for something of a session what he is to hear of load and overload.
 func (a *Agent) sayLoad(m *pfcp.Message, answer *pfcp.Answer) {
 	if forSession(m) {
-		answer.IEs = a.loadTo(m.From, answer.IEs)
+		a.loadTo(m.From, &answer.IEs)
 	}
 }
 
 // Congested refuses a request that there is no room for.
 func (a *Agent) Congested(m *pfcp.Message) *pfcp.Answer {
 	a.noRoom()
-	answer := &pfcp.Answer{}
+	answer := m.Answer()
 	if m.Type == message.MsgTypeSessionEstablishmentRequest {
-		answer.IEs = append(answer.IEs, a.nodeID())
+		a.sayNodeID(answer)
 	}
-	answer.IEs = append(answer.IEs, ie.NewCause(ie.CausePFCPEntityInCongestion))
+	answer.Cause(ie.CausePFCPEntityInCongestion)
 	a.sayLoad(m, answer)
 	return answer
 }
 
 // twice executes a session request once more when upf-u died under it: its successor, if it comes
 // in time, is filled with the state from before the request, so nothing happens twice.
-func (a *Agent) twice(ctx context.Context, m *pfcp.Message, f func(*Agent, context.Context, *pfcp.Message) (uint64, []*ie.IE, error)) (uint64, []*ie.IE, error) {
-	seid, ies, err := f(a, ctx, m)
+func (a *Agent) twice(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer, f func(*Agent, context.Context, *pfcp.Message, *pfcp.Answer) error) error {
+	err := f(a, ctx, m, answer)
 	if errors.Is(err, dataplane.ErrLost) {
-		seid, ies, err = f(a, ctx, m)
+		err = f(a, ctx, m, answer)
 	}
-	return seid, ies, err
+	return err
 }
 
 func missing(m *pfcp.Message, ieType uint16) error {

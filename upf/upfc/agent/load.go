@@ -58,12 +58,12 @@ type load struct {
 	words      words
 }
 
-// words are what is said; their IEs are shared by the messages that have them.
+// words are what is said.
 type words struct {
 	load, reduction uint8 // percent
 	// Numbers of what was said last, 0: nothing was.
 	loadNumber, overloadNumber uint32
-	loadIE, overloadIE         *ie.IE
+	loadIE, overloadIE         pfcp.IEs
 	overloadAt                 time.Time
 }
 
@@ -119,7 +119,7 @@ func (a *Agent) look() words {
 	w := &l.words
 	if is := percent(max(a.tablesFull(), l.share)); w.loadNumber == 0 || max(is, w.load)-min(is, w.load) >= worthSaying || is != w.load && max(is, w.load) == 100 {
 		w.load = is
-		w.loadIE = ie.NewLoadControlInformation(ie.NewSequenceNumber(number(&w.loadNumber, now)), ie.NewMetric(is))
+		w.loadIE = written(ie.NewLoadControlInformation(ie.NewSequenceNumber(number(&w.loadNumber, now)), ie.NewMetric(is)))
 	}
 	reduction := w.reduction - min(w.reduction, reductionStep*uint8(min(since/lookEvery, reductionMost/reductionStep)))
 	if l.waits.behind() {
@@ -131,9 +131,15 @@ func (a *Agent) look() words {
 			period = ie.New(ie.Timer, []byte{0}) // TS 29.244 8.2.35: stopped
 		}
 		w.reduction, w.overloadAt = reduction, now
-		w.overloadIE = ie.NewOverloadControlInformation(ie.NewSequenceNumber(number(&w.overloadNumber, now)), ie.NewMetric(reduction), period, ie.NewOCIFlags(aoci))
+		w.overloadIE = written(ie.NewOverloadControlInformation(ie.NewSequenceNumber(number(&w.overloadNumber, now)), ie.NewMetric(reduction), period, ie.NewOCIFlags(aoci)))
 	}
 	return l.words
+}
+
+// written is an IE as it stands in a message; nothing where it could not be built.
+func written(i *ie.IE) (b pfcp.IEs) {
+	_ = b.Add(i)
+	return b
 }
 
 // number is a later one than the last.
@@ -184,25 +190,25 @@ func (a *Agent) tablesFull() (full float64) {
 }
 
 // loadTo has the CP function whose requests come from an address hear what it has not.
-func (a *Agent) loadTo(from netip.AddrPort, ies []*ie.IE) []*ie.IE {
+func (a *Agent) loadTo(from netip.AddrPort, ies *pfcp.IEs) {
 	if a.load.listeners.Load() == 0 {
-		return ies
+		return
 	}
 	w := a.look()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.senderLocked(from).hears(&w, ies)
+	a.senderLocked(from).hears(&w, ies)
 }
 
 // loadToNode is loadTo by Node ID.
-func (a *Agent) loadToNode(node string, ies []*ie.IE) []*ie.IE {
+func (a *Agent) loadToNode(node string, ies *pfcp.IEs) {
 	if a.load.listeners.Load() == 0 {
-		return ies
+		return
 	}
 	w := a.look()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.associations[node].hears(&w, ies)
+	a.associations[node].hears(&w, ies)
 }
 
 // heard is what a CP function was told of load and overload.
@@ -212,19 +218,18 @@ type heard struct {
 }
 
 // hears appends what a CP function has not been told. The caller holds a.mu.
-func (as *association) hears(w *words, ies []*ie.IE) []*ie.IE {
+func (as *association) hears(w *words, ies *pfcp.IEs) {
 	if as == nil {
-		return ies
+		return
 	}
 	if as.Load && as.heard.load != w.loadNumber {
 		as.heard.load = w.loadNumber
-		ies = append(ies, w.loadIE)
+		*ies = append(*ies, w.loadIE...)
 	}
 	if as.Overload && as.heard.overload != w.overloadNumber && (w.reduction > 0 || as.heard.throttles) {
 		as.heard.overload, as.heard.throttles = w.overloadNumber, w.reduction > 0
-		ies = append(ies, w.overloadIE)
+		*ies = append(*ies, w.overloadIE...)
 	}
-	return ies
 }
 
 // wants reads of a CP function's features (TS 29.244 8.2.58) what it wants to hear; has is false where it says nothing of them.

@@ -76,59 +76,60 @@ func (u *underWay) end(n store.CPName) {
 // same request; else it is refused, and nothing changes. One that is to restore the session makes it what the request says, with the
 // F-TEIDs and addresses that it has all the time: its CP function does not know what of a change the UPF has, or has established it again
 // before it knew that this UPF had begun anew. made is false when there is none.
-func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n store.CPName) (ies []*ie.IE, made bool, err error) {
+func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) (made bool, err error) {
 	for {
 		s := a.lockNamed(n)
 		if s == nil {
-			return nil, false, nil
+			return false, nil
 		}
 		switch conn := a.current(); {
 		case !restores(m) && s.Made.Digest == m.Digest():
 			defer s.unlock()
 			a.log.Info("a request that established a session before is answered", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "from", m.From)
-			return a.madeBefore(s), true, nil
+			a.madeBefore(ies, s)
+			return true, nil
 		case !restores(m):
 			defer s.unlock()
-			return nil, true, pfcp.Incorrect(ie.FSEID, "CP F-SEID %#x of %s has session %#x, which another request established", n.SEID, n.Node, s.UPSEID)
+			return true, pfcp.Incorrect(ie.FSEID, "CP F-SEID %#x of %s has session %#x, which another request established", n.SEID, n.Node, s.UPSEID)
 		case conn != nil:
 			defer s.unlock()
-			ies, err = a.replace(conn, s, m, n)
-			return ies, true, err
+			return true, a.replace(conn, s, m, n, ies)
 		}
 		s.unlock() // a replay needs it
 		if _, err := a.dataplane(ctx); err != nil {
-			return nil, true, err
+			return true, err
 		}
 	}
 }
 
-// madeBefore are the IEs of the answer to the request that made a session. What is gone since, nobody is told of.
-func (a *Agent) madeBefore(s *session) []*ie.IE {
+// madeBefore appends the IEs of the answer to the request that made a session. What is gone since, nobody is told of.
+func (a *Agent) madeBefore(ies *pfcp.IEs, s *session) {
 	pdrs := slices.DeleteFunc(slices.Clone(s.Made.Chosen), func(id uint16) bool { return s.Rules.PDRs.Get(id) == nil })
 	endpoints := slices.DeleteFunc(slices.Clone(s.Made.Created), func(id uint8) bool { return s.Rules.Endpoints.Get(id) == nil })
-	return append([]*ie.IE{a.upFSEID(s)}, created(s, pdrs, endpoints)...)
+	a.established(ies, s, pdrs, endpoints)
 }
 
 // replace all rules of a session in one step, by a request that restores it. The caller has locked the session.
-func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n store.CPName) ([]*ie.IE, error) {
+func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) error {
 	c, wanted, err := a.planRestored(s, m)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if slices.ContainsFunc(wanted, func(index uint32) bool { return index != s.Index }) {
-		return nil, pfcp.Incorrect(ie.FTEID, "CP F-SEID %#x of %s has session %#x, and the F-TEID is of another", n.SEID, n.Node, s.UPSEID)
+		return pfcp.Incorrect(ie.FTEID, "CP F-SEID %#x of %s has session %#x, and the F-TEID is of another", n.SEID, n.Node, s.UPSEID)
 	}
 	written := func(set *rules.Set) []byte { return state.AppendSession(nil, &state.Session{Rules: set}) }
 	next := s.Session
 	next.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: a.world.Now().Unix()}
 	if sets, err := rules.CSIDs(m.Elements); err != nil {
-		return nil, err
+		return err
 	} else if len(sets) > 0 {
 		next.CSIDs = sets
 	}
 	next.Made = state.Made{Digest: next.Last.Digest, Chosen: c.Chosen, Created: c.ChosenEndpoints}
 	if bytes.Equal(written(c.Next), written(s.Rules)) {
-		return a.madeBefore(s), nil
+		a.madeBefore(ies, s)
+		return nil
 	}
 	for id := range s.Rules.URRs.All() {
 		if c.Next.URRs.Get(id) == nil {
@@ -138,7 +139,7 @@ func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n sto
 	slices.Sort(c.RemovedURRs)
 	reports, _, err := a.commit(conn, s, next, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	a.keepUEs(s.Index, s.Rules)
 	if len(reports) > 0 { // the answer has no room for them (TS 29.244 7.5.3)
@@ -148,5 +149,6 @@ func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n sto
 		a.deliver(s)
 	}
 	a.log.Info("a session is restored otherwise than it was", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "from", m.From)
-	return append([]*ie.IE{a.upFSEID(s)}, created(s, c.Chosen, c.ChosenEndpoints)...), nil
+	a.established(ies, s, c.Chosen, c.ChosenEndpoints)
+	return nil
 }

@@ -257,7 +257,7 @@ func (a *Agent) deliverLocked(s *session) (forgotten bool) {
 		node, to, seid := s.Node, a.ofSession(s.Node, s.CPAddr), s.CPSEID
 		s.inFlight = n
 		s.Mu.Unlock()
-		answer, err := a.report(node, to, seid, "usage", ies...)
+		answer, err := a.report(node, to, seid, "usage", ies)
 		s.Mu.Lock()
 		s.inFlight = 0
 		if errors.Is(err, errForgotten) {
@@ -321,33 +321,39 @@ func (a *Agent) obey(s *session, answer *pfcp.Message) {
 // srrspDROBU is a bit of PFCPSRRsp-Flags (TS 29.244 8.2.32).
 const srrspDROBU = 0x01
 
+// Report Type (TS 29.244 8.2.21).
+const (
+	reportsDownlinkData = 0x01 // DLDR
+	reportsUsage        = 0x02 // USAR
+	reportsError        = 0x04 // ERIR
+	reportsInactivity   = 0x08 // UPIR
+)
+
 // reportIEs are the IEs of a Session Report Request (TS 29.244 7.5.8).
-func (s *session) reportIEs(reports []usage.Report) []*ie.IE {
-	inactive, counted := 0, 0
-	var ies []*ie.IE
+func (s *session) reportIEs(reports []usage.Report) (ies pfcp.IEs) {
+	what := uint8(0)
 	for i := range reports {
 		if reports[i].URR == rules.InactivityURR {
-			inactive = 1
-			continue
+			what |= reportsInactivity
+		} else {
+			what |= reportsUsage
 		}
-		counted = 1
-		ies = append(ies, reports[i].IE(ie.UsageReportWithinSessionReportRequest, s.application(reports[i].URR)))
 	}
-	return append([]*ie.IE{ie.NewReportType(inactive, 0, counted, 0)}, ies...)
+	ies.Octets(ie.ReportType, what)
+	s.usageReports(&ies, reports, 0, ie.UsageReportWithinSessionReportRequest)
+	return ies
 }
 
-// usageReports are the IEs of an answer that carries reports, while more of them follow.
-func (s *session) usageReports(reports []usage.Report, more int, ieType uint16) []*ie.IE {
-	var ies []*ie.IE
+// usageReports appends the IEs of a message that carries reports, while more of them follow.
+func (s *session) usageReports(ies *pfcp.IEs, reports []usage.Report, more int, ieType uint16) {
 	for i := range reports {
 		if reports[i].URR != rules.InactivityURR {
-			ies = append(ies, reports[i].IE(ieType, s.application(reports[i].URR)))
+			reports[i].Append(ies, ieType, s.application(reports[i].URR))
 		}
 	}
 	if more > 0 {
-		ies = append(ies, usage.Additional(more))
+		usage.AppendAdditional(ies, more)
 	}
-	return ies
 }
 
 // application is the Application ID that a URR's PDRs detect; empty when none does, or several.
@@ -369,7 +375,7 @@ type lastReports struct {
 	node     string
 	to       pfcp.Destination
 	seid     uint64 // the CP function's
-	requests [][]*ie.IE
+	requests []pfcp.IEs
 }
 
 // deliverLast has delivered what did not fit the answer that ended a session.
@@ -385,7 +391,7 @@ func (a *Agent) deliverLast(s *session, reports []usage.Report) {
 
 func (a *Agent) reportLast(l *lastReports) {
 	for _, ies := range l.requests {
-		if _, err := a.report(l.node, l.to, l.seid, "usage", ies...); err != nil {
+		if _, err := a.report(l.node, l.to, l.seid, "usage", ies); err != nil {
 			return
 		}
 	}
@@ -409,11 +415,12 @@ func (a *Agent) put(s *session, next *state.Session) {
 
 // report sends a Session Report Request to a node; no error when the CP function has it, whatever it thinks of
 // it, unless that it knows no such session.
-func (a *Agent) report(node string, to pfcp.Destination, seid uint64, kind string, ies ...*ie.IE) (*pfcp.Message, error) {
+func (a *Agent) report(node string, to pfcp.Destination, seid uint64, kind string, ies pfcp.IEs) (*pfcp.Message, error) {
 	if !a.settled(a.stopping) {
 		return nil, context.Canceled
 	}
-	answer, err := a.server.Request(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, a.loadToNode(node, ies)...)
+	a.loadToNode(node, &ies)
+	answer, err := a.server.RequestIEs(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
 			a.log.Warn("report not acknowledged", "kind", kind, "to", to(false), "cpSEID", hex(seid), "err", err)
@@ -491,11 +498,12 @@ func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 	}
 }
 
-func remoteFTEID(f rules.FTEID) *ie.IE {
+func remoteFTEID(ies *pfcp.IEs, f rules.FTEID) {
 	if f.Addr.Is6() {
-		return fteidIE(f.TEID, netip.Addr{}, f.Addr)
+		fteid(ies, f.TEID, netip.Addr{}, f.Addr)
+	} else {
+		fteid(ies, f.TEID, f.Addr, netip.Addr{})
 	}
-	return fteidIE(f.TEID, f.Addr, netip.Addr{})
 }
 
 // errorIndication finds out whom an Error Indication is to be reported to.
@@ -523,8 +531,12 @@ func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
 	if !a.isServing() {
 		return
 	}
-	answer, err := a.report(node, to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
-		ie.NewErrorIndicationReport(remoteFTEID(f)))
+	var ies pfcp.IEs
+	ies.Octets(ie.ReportType, reportsError)
+	at := ies.Begin(ie.ErrorIndicationReport)
+	remoteFTEID(&ies, f)
+	ies.End(at)
+	answer, err := a.report(node, to, seid, "error_indication", ies)
 	if err != nil {
 		a.dropForgotten(up, err)
 		return

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -31,18 +32,18 @@ const choices = 8
 // establish executes a Session Establishment Request (TS 29.244 7.5.2). One that names a session which there is
 // establishes nothing. A session that the same CP function has forgotten (its address or F-TEID is given out again)
 // makes way.
-func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ies []*ie.IE, err error) {
+func (a *Agent) establish(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer) error {
 	n, err := a.mayEstablish(m)
-	if err != nil {
-		return n.SEID, nil, err
+	if answer.SEID = n.SEID; err != nil {
+		return err
 	}
 	a.underWay.begin(n)
 	defer a.underWay.end(n)
-	if ies, made, err := a.establishedBefore(ctx, m, n); made {
-		return n.SEID, ies, a.explain(err)
+	if made, err := a.establishedBefore(ctx, m, n, &answer.IEs); made {
+		return a.explain(err)
 	}
 	for range choices { // there can be one holder of the address and one of the F-TEID, too
-		if ies, err = a.establishOnce(ctx, m, n); err == nil {
+		if err = a.establishOnce(ctx, m, n, &answer.IEs); err == nil {
 			break
 		}
 		err = a.explain(err)
@@ -54,7 +55,7 @@ func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ie
 			a.drop(c.holder, "replaced by its cp")
 		}
 	}
-	return n.SEID, ies, err
+	return err
 }
 
 // mayEstablish reads what a session is called, as far as it can be read, and looks whether its CP function may
@@ -103,40 +104,40 @@ func deleteIn(conn *dataplane.Conn, index uint32) error {
 	return conn.Transact(t)
 }
 
-// establishOnce makes the session of that name.
-func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPName) ([]*ie.IE, error) {
+// establishOnce makes the session of that name. Its answer is written behind ies when that succeeds.
+func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) error {
 	era, associated := a.era(n.Node)
 	if !associated {
-		return nil, noAssociation(n.Node)
+		return noAssociation(n.Node)
 	}
 	for _, t := range []uint16{ie.CreatePDR, ie.CreateFAR} {
 		if m.Elements.First(t) == nil {
-			return nil, missing(m, t)
+			return missing(m, t)
 		}
 	}
 	if e := m.Elements.First(ie.PDNType); e != nil {
 		if v, err := e.Uint8(); err != nil {
-			return nil, err
+			return err
 		} else if v &= 7; v == 0 || v > pdnTypeIPv4v6 && (v != rules.PDNTypeEthernet || a.isBridge() == nil) {
-			return nil, &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PDNType,
+			return &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PDNType,
 				Detail: "only IPv4, IPv6 and IPv4v6 sessions are supported, and Ethernet where a network instance is of that"}
 		}
 	}
 	conn, err := a.dataplane(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	var wanted []uint32
 	var change *rules.Change
 	if restores(m) {
 		if change, wanted, err = a.planRestored(&session{agent: a, Lease: store.Lease{Session: state.Session{Node: n.Node, Rules: rules.NewSet()}}}, m); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	s, ok := a.store.Register(a.cfg.Limits.Sessions, wanted...)
 	if !ok {
-		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
 	}
 	defer s.unlock()
 	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.SEID, n.Addr, n.Node, a.world.Now().Unix(), &rules.Set{}
@@ -151,7 +152,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 	if err != nil {
 		a.forget(s)
 		a.freeSlots(s)
-		return nil, err
+		return err
 	}
 	if wanted != nil {
 		a.keepUEs(s.Index, s.Rules)
@@ -159,60 +160,73 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 	// Whoever sweeps the association's sessions from now on finds this one, too.
 	if now, associated := a.era(n.Node); !associated || now != era {
 		a.end(s)
-		return nil, noAssociation(n.Node)
+		return noAssociation(n.Node)
 	}
 	if a.log.Enabled(ctx, slog.LevelDebug) {
 		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
 	}
-	return append([]*ie.IE{a.upFSEID(s)}, created(s, change.Chosen, change.ChosenEndpoints)...), nil
+	a.established(ies, s, change.Chosen, change.ChosenEndpoints)
+	return nil
 }
 
 // pdnTypeIPv4v6 is the last PDN Type (TS 29.244 8.2.79) that is about IP.
 const pdnTypeIPv4v6 = 3
 
-func (a *Agent) upFSEID(s *session) *ie.IE {
+// established answers the request that made a session: UP F-SEID, and what was chosen for it.
+func (a *Agent) established(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []uint8) {
 	up := a.cfg.PFCP.Advertise
+	at := ies.Begin(ie.FSEID) // TS 29.244 8.2.37
 	if up.Is6() {
-		return ie.NewFSEID(s.UPSEID, nil, up.AsSlice())
+		*ies = append(*ies, 0x01)
+	} else {
+		*ies = append(*ies, 0x02)
 	}
-	return ie.NewFSEID(s.UPSEID, up.AsSlice(), nil)
+	*ies = appendAddr(binary.BigEndian.AppendUint64(*ies, s.UPSEID), up)
+	ies.End(at)
+	created(ies, s, pdrs, endpoints)
 }
 
 // created answers what was chosen here: F-TEIDs and UE addresses of PDRs and Traffic Endpoints.
-func created(s *session, pdrs []uint16, endpoints []uint8) []*ie.IE {
-	var out []*ie.IE
+func created(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []uint8) {
 	for _, id := range pdrs {
-		out = append(out, ie.NewCreatedPDR(append([]*ie.IE{ie.NewPDRID(id)}, chosen(&s.Rules.PDRs.Get(id).PDI.Match)...)...))
+		at := ies.Begin(ie.CreatedPDR)
+		ies.Uint16(ie.PDRID, id)
+		chosen(ies, &s.Rules.PDRs.Get(id).PDI.Match)
+		ies.End(at)
 	}
 	for _, id := range endpoints {
-		out = append(out, ie.NewCreatedTrafficEndpoint(append([]*ie.IE{ie.NewTrafficEndpointID(id)}, chosen(&s.Rules.Endpoints.Get(id).Match)...)...))
+		at := ies.Begin(ie.CreatedTrafficEndpoint)
+		ies.Octets(ie.TrafficEndpointID, id)
+		chosen(ies, &s.Rules.Endpoints.Get(id).Match)
+		ies.End(at)
 	}
-	return out
 }
 
-func chosen(m *rules.Match) []*ie.IE {
-	var out []*ie.IE
+func chosen(ies *pfcp.IEs, m *rules.Match) {
 	if m.Chosen {
 		f := m.FTEID
 		if !f.IsValid() {
 			f = m.FTEID6
 		}
-		out = append(out, fteidIE(f.TEID, m.FTEID.Addr, m.FTEID6.Addr))
+		fteid(ies, f.TEID, m.FTEID.Addr, m.FTEID6.Addr)
 	}
 	if m.UEChosen {
-		flags, text4, text6 := uint8(0), "", ""
+		at := ies.Begin(ie.UEIPAddress) // TS 29.244 8.2.62
+		flags := uint8(0)
 		if m.UEAddress.IsValid() {
-			flags, text4 = flags|0x02, m.UEAddress.String()
+			flags |= 0x02
 		}
 		if m.UEPrefix.IsValid() {
-			flags, text6 = flags|0x01, m.UEPrefix.Addr().String()
+			flags |= 0x01
 		}
-		out = append(out, ie.NewUEIPAddress(flags, text4, text6, 0, 0))
+		*ies = appendAddr(appendAddr(append(*ies, flags), m.UEAddress), m.UEPrefix.Addr())
+		ies.End(at)
 	}
-	return out
 }
 
-func fteidIE(teid uint32, v4, v6 netip.Addr) *ie.IE {
+// fteid appends an F-TEID (TS 29.244 8.2.3).
+func fteid(ies *pfcp.IEs, teid uint32, v4, v6 netip.Addr) {
+	at := ies.Begin(ie.FTEID)
 	flags := uint8(0)
 	if v4.IsValid() {
 		flags |= 0x01
@@ -220,7 +234,21 @@ func fteidIE(teid uint32, v4, v6 netip.Addr) *ie.IE {
 	if v6.IsValid() {
 		flags |= 0x02
 	}
-	return ie.NewFTEID(flags, teid, v4.AsSlice(), v6.AsSlice(), 0)
+	*ies = appendAddr(appendAddr(binary.BigEndian.AppendUint32(append(*ies, flags), teid), v4), v6)
+	ies.End(at)
+}
+
+// appendAddr appends an address, if there is one.
+func appendAddr(b pfcp.IEs, a netip.Addr) pfcp.IEs {
+	switch {
+	case a.Is4():
+		v := a.As4()
+		return append(b, v[:]...)
+	case a.IsValid():
+		v := a.As16()
+		return append(b, v[:]...)
+	}
+	return b
 }
 
 // find locks the session of a request.
@@ -237,29 +265,29 @@ func (a *Agent) find(m *pfcp.Message) (*session, error) {
 }
 
 // locked finds and locks a request's session together with a connection that is of use: while the
-// session was waited for, upf-u may have gone and come.
-func (a *Agent) locked(ctx context.Context, m *pfcp.Message) (*session, *dataplane.Conn, uint64, error) {
-	var seid uint64
+// session was waited for, upf-u may have gone and come. The answer goes to its CP function.
+func (a *Agent) locked(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer) (*session, *dataplane.Conn, error) {
+	answer.SEID = 0
 	for {
 		s, err := a.find(m)
 		if err != nil {
-			return nil, nil, seid, err
+			return nil, nil, err
 		}
-		seid = s.CPSEID
+		answer.SEID = s.CPSEID
 		if conn := a.current(); conn != nil {
-			return s, conn, seid, nil
+			return s, conn, nil
 		}
 		s.unlock() // a replay needs it
 		if _, err := a.dataplane(ctx); err != nil {
-			return nil, nil, seid, err
+			return nil, nil, err
 		}
 	}
 }
 
 // modify executes a Session Modification Request (TS 29.244 7.5.4).
-func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (seid uint64, ies []*ie.IE, err error) {
+func (a *Agent) modify(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer) (err error) {
 	for range choices {
-		if seid, ies, err = a.modifyOnce(ctx, m); err == nil {
+		if err = a.modifyOnce(ctx, m, answer); err == nil {
 			break
 		}
 		err = a.explain(err)
@@ -268,65 +296,68 @@ func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (seid uint64, ies [
 			break
 		}
 	}
-	return seid, ies, err
+	return err
 }
 
-func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
-	s, conn, seid, err := a.locked(ctx, m)
+func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer) error {
+	s, conn, err := a.locked(ctx, m, answer)
 	if err != nil {
-		return seid, nil, err
+		return err
 	}
 	defer s.unlock()
 	if s.Last.Is(m.Sequence, m.Digest(), a.world.Now()) {
 		a.log.Info("a request that an earlier upf-c executed is answered", "seid", hex(s.UPSEID), "sequence", m.Sequence)
-		return s.CPSEID, a.modified(s, s.Last.Chosen, s.Last.Created, s.Last.Reports, 0), nil
+		a.modified(&answer.IEs, s, s.Last.Chosen, s.Last.Created, s.Last.Reports, 0)
+		return nil
 	}
 	next := s.Session
 	next.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: a.world.Now().Unix()}
 	if e := m.Elements.First(ie.FSEID); e != nil {
 		if next.CPSEID, next.CPAddr, err = a.fseid(e); err != nil {
-			return seid, nil, err
+			return err
 		}
 	}
 	change, err := rules.Plan(s.Rules, m.Elements, a.policy(s))
 	if err != nil {
-		return seid, nil, err
+		return err
 	}
 	if sets, err := rules.CSIDs(m.Elements); err != nil {
-		return seid, nil, err
+		return err
 	} else if len(sets) > 0 {
 		next.CSIDs = sets
 	}
 	before := s.Rules
 	reports, additional, err := a.commit(conn, s, next, change)
 	if err != nil {
-		return seid, nil, err
+		return err
 	}
 	a.tellNewReporters(s, before)
 	if a.log.Enabled(ctx, slog.LevelDebug) {
 		a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
 	}
-	return s.CPSEID, a.modified(s, change.Chosen, change.ChosenEndpoints, reports, additional), nil
+	answer.SEID = s.CPSEID
+	a.modified(&answer.IEs, s, change.Chosen, change.ChosenEndpoints, reports, additional)
+	return nil
 }
 
-// modified are the IEs of the answer beside the cause.
-func (a *Agent) modified(s *session, pdrs []uint16, endpoints []uint8, reports []usage.Report, additional int) []*ie.IE {
-	ies := append(created(s, pdrs, endpoints), s.usageReports(reports, additional, ie.UsageReportWithinSessionModificationResponse)...)
+// modified appends the IEs of the answer beside the cause.
+func (a *Agent) modified(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []uint8, reports []usage.Report, additional int) {
+	created(ies, s, pdrs, endpoints)
+	s.usageReports(ies, reports, additional, ie.UsageReportWithinSessionModificationResponse)
 	a.countReports(reports)
 	for range reports {
 		a.rec.Report("usage")
 	}
-	return ies
 }
 
 // delete executes a Session Deletion Request (TS 29.244 7.5.6); the answer carries the last usage.
-func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
-	s, conn, seid, err := a.locked(ctx, m)
+func (a *Agent) delete(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer) error {
+	s, conn, err := a.locked(ctx, m, answer)
 	if err != nil {
-		if seid, ies, ok := a.deletedBefore(m); ok {
-			return seid, ies, nil
+		if a.deletedBefore(m, answer) {
+			return nil
 		}
-		return seid, nil, err
+		return err
 	}
 	defer s.unlock()
 	now := a.world.Now()
@@ -334,20 +365,20 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	end.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: now.Unix()}
 	place, err := a.store.PutEnded(s.UPSEID, end.encode(), a.store.LifeOf(s.Index))
 	if err != nil {
-		return seid, nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: err.Error()}
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: err.Error()}
 	}
 	if err := deleteIn(conn, s.Index); err != nil {
 		a.store.TakeBackEnded(place, s.UPSEID)
-		return seid, nil, a.refusal(err)
+		return a.refusal(err)
 	}
 	end.finish(s.Shm)
 	a.store.ReplaceEnded(place, s.UPSEID, end.encode())
 	a.countReports(end.Last.Reports[len(s.Outbox):])
-	ies := a.deleted(s, end.Last.Reports[s.inFlight:]) // the first ones are on their way already
+	a.deleted(&answer.IEs, s, end.Last.Reports[s.inFlight:]) // the first ones are on their way already
 	a.forget(s)
 	a.freeSlots(s)
 	if a.log.Enabled(ctx, slog.LevelDebug) {
 		a.log.Debug("session deleted", "seid", hex(s.UPSEID), "node", s.Node)
 	}
-	return seid, ies, nil
+	return nil
 }

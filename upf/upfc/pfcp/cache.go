@@ -78,8 +78,8 @@ func (c *responseCache) name(from netip.AddrPort, request []byte) uint64 {
 	return h.Sum64()
 }
 
-// begin says what to do with a request that the kernel has received at a time; for isAnswered a copy of the
-// answer comes with it.
+// begin says what to do with a request that the kernel has received at a time; for isAnswered the
+// answer comes with it, which is not changed any more.
 func (c *responseCache) begin(name uint64, now time.Time) (verdict, []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *responseCache) begin(name uint64, now time.Time) (verdict, []byte) {
 		}
 		b := c.pieces[p.piece-c.first].b[p.at:]
 		n := binary.LittleEndian.Uint32(b[8:])
-		return isAnswered, append([]byte(nil), b[answerHead:answerHead+n]...)
+		return isAnswered, b[answerHead : answerHead+n]
 	}
 	c.running[name] = struct{}{}
 	return isNew, nil
@@ -118,17 +118,17 @@ func (c *responseCache) dropOldest() {
 	}
 }
 
-// finish records the answer to a request that arrived at a time; nil means that none was sent and a
-// repetition is to be executed.
-func (c *responseCache) finish(name uint64, answer []byte, arrived time.Time) {
+// finish records the answer to a request that arrived at a time, and returns it as it is kept: header and IEs. No header means that
+// none is sent and a repetition is to be executed.
+func (c *responseCache) finish(name uint64, header, ies []byte, arrived time.Time) []byte {
 	given := c.clock().UnixNano()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, name)
-	if answer == nil {
-		return
+	if header == nil {
+		return nil
 	}
-	n := answerHead + len(answer)
+	n := answerHead + len(header) + len(ies)
 	last := len(c.pieces) - 1
 	if last < 0 || len(c.pieces[last].b)+n > cap(c.pieces[last].b) {
 		for len(c.pieces) > 0 && (len(c.pieces)+1)*pieceSize > c.limit {
@@ -140,9 +140,10 @@ func (c *responseCache) finish(name uint64, answer []byte, arrived time.Time) {
 	p := c.pieces[last]
 	c.answers[name] = place{c.first + uint32(last), uint32(len(p.b)), given}
 	p.b = binary.LittleEndian.AppendUint64(p.b, name)
-	p.b = binary.LittleEndian.AppendUint32(p.b, uint32(len(answer)))
-	p.b = append(p.b, answer...)
+	p.b = binary.LittleEndian.AppendUint32(p.b, uint32(n-answerHead))
+	p.b = append(append(p.b, header...), ies...)
 	if arrived.After(p.last) {
 		p.last = arrived
 	}
+	return p.b[len(p.b)-(n-answerHead):]
 }

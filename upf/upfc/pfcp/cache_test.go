@@ -23,14 +23,14 @@ func TestAnswersAreKeptForTheirTime(t *testing.T) {
 	}
 	want(isNew, "", start)
 	want(isRunning, "", start)
-	c.finish(name, []byte("answer"), start)
+	c.finish(name, []byte("ans"), []byte("wer"), start)
 	want(isOnItsWay, "", start.Add(3*time.Second)) // came while the answer was being made, is read after it
 	want(isOnItsWay, "", start.Add(5*time.Second-1))
 	want(isAnswered, "answer", start.Add(5*time.Second)) // every copy from then on
 	want(isAnswered, "answer", start.Add(5*time.Second+1))
 	want(isAnswered, "answer", start.Add(time.Minute))
 	want(isNew, "", start.Add(time.Minute+1))
-	c.finish(name, nil, start) // none was sent
+	c.finish(name, nil, nil, start) // none was sent
 	want(isNew, "", start)
 }
 
@@ -58,7 +58,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		if v, _ := c.begin(i, now); v != isNew {
 			t.Fatalf("request %d: verdict %d", i, v)
 		}
-		c.finish(i, answer, now)
+		c.finish(i, answer, nil, now)
 	}
 	held := 0
 	for _, p := range c.pieces {
@@ -83,7 +83,7 @@ func TestAnAnswerBiggerThanAPiece(t *testing.T) {
 	now := time.Now()
 	big := bytes.Repeat([]byte("y"), pieceSize+1)
 	c.begin(1, now)
-	c.finish(1, big, now)
+	c.finish(1, big[:16], big[16:], now)
 	if v, b := c.begin(1, now.Add(time.Second)); v != isAnswered || !bytes.Equal(b, big) {
 		t.Errorf("verdict %d with %d octets", v, len(b))
 	}

@@ -20,6 +20,16 @@ type Message struct {
 	Elements Elements
 	From     netip.AddrPort
 	Received time.Time
+	answer   *Answer // room for it; nil: there is none
+}
+
+// Answer begins the answer to a request.
+func (m *Message) Answer() *Answer {
+	if m.answer == nil {
+		return &Answer{}
+	}
+	m.answer.Reset()
+	return m.answer
 }
 
 // Digest tells requests with the same sequence number apart (FNV-1a over the IEs). It is the same in
@@ -42,14 +52,23 @@ var errVersion = errors.New("PFCP version is not 1")
 // parseHeader reads the header (TS 29.244 7.2.2) and returns the IEs' octets. What follows the
 // message in the datagram is ignored.
 func parseHeader(b []byte) (*Message, []byte, error) {
-	if len(b) < 8 {
-		return nil, nil, errors.New("shorter than a PFCP header")
+	m := &Message{}
+	payload, err := m.parseHeader(b)
+	if err != nil && !errors.Is(err, errVersion) {
+		m = nil
 	}
-	m := &Message{Type: b[1], HasSEID: b[0]&0x01 != 0}
+	return m, payload, err
+}
+
+func (m *Message) parseHeader(b []byte) (payload []byte, err error) {
+	if len(b) < 8 {
+		return nil, errors.New("shorter than a PFCP header")
+	}
+	m.Type, m.HasSEID = b[1], b[0]&0x01 != 0
 	if b[0]>>5 != pfcpVersion {
 		// The sequence number's place is known even so, and the answer needs it.
 		m.Sequence = uint32(b[4])<<16 | uint32(b[5])<<8 | uint32(b[6])
-		return m, nil, errVersion
+		return nil, errVersion
 	}
 	end := 4 + int(binary.BigEndian.Uint16(b[2:]))
 	at := 4
@@ -57,13 +76,13 @@ func parseHeader(b []byte) (*Message, []byte, error) {
 		at += 8
 	}
 	if end > len(b) || at+4 > end {
-		return nil, nil, fmt.Errorf("length %d does not fit a datagram of %d octets", end-4, len(b))
+		return nil, fmt.Errorf("length %d does not fit a datagram of %d octets", end-4, len(b))
 	}
 	if m.HasSEID {
 		m.SEID = binary.BigEndian.Uint64(b[4:])
 	}
 	m.Sequence = uint32(b[at])<<16 | uint32(b[at+1])<<8 | uint32(b[at+2])
-	return m, b[at+4 : end], nil
+	return b[at+4 : end], nil
 }
 
 // Parse reads a whole message from a copy of b.
@@ -76,37 +95,40 @@ func Parse(b []byte) (*Message, error) {
 	return m, err
 }
 
-// marshal builds a message. seid is nil for a node-related one.
-func marshal(msgType uint8, seid *uint64, sequence uint32, ies []*ie.IE) ([]byte, error) {
-	n := 0
-	for _, i := range ies {
-		if i == nil {
-			return nil, errors.New("an IE could not be built")
-		}
-		n += i.MarshalLen()
+// headerMax is the size of the header of a session's message.
+const headerMax = 16
+
+// header is a message's, in room (TS 29.244 7.2.2). seid is nil for a node-related one.
+func header(room *[headerMax]byte, msgType uint8, seid *uint64, sequence uint32, ies int) ([]byte, error) {
+	if ies > 0xffff-12 {
+		return nil, fmt.Errorf("%d octets of IEs do not fit one message", ies)
 	}
-	if n > 0xffff-12 {
-		return nil, fmt.Errorf("%d octets of IEs do not fit one message", n)
-	}
-	// TS 29.244 7.2.2.
-	flags, head := byte(pfcpVersion<<5), 8
+	flags, n := byte(pfcpVersion<<5), 8
 	if seid != nil {
-		flags, head = flags|0x01, 16
+		flags, n = flags|0x01, headerMax
 	}
-	b := make([]byte, head+n)
+	b := room[:n]
 	b[0], b[1] = flags, msgType
-	binary.BigEndian.PutUint16(b[2:], uint16(len(b)-4))
+	binary.BigEndian.PutUint16(b[2:], uint16(n+ies-4))
 	if seid != nil {
 		binary.BigEndian.PutUint64(b[4:], *seid)
 	}
-	binary.BigEndian.PutUint32(b[head-4:], sequence<<8)
-	for _, i := range ies {
-		if err := i.MarshalTo(b[head:]); err != nil {
-			return nil, err
-		}
-		head += i.MarshalLen()
-	}
+	binary.BigEndian.PutUint32(b[n-4:], sequence<<8)
 	return b, nil
+}
+
+// marshal builds a message. seid is nil for a node-related one.
+func marshal(msgType uint8, seid *uint64, sequence uint32, ies []*ie.IE) ([]byte, error) {
+	var b IEs
+	if err := b.Add(ies...); err != nil {
+		return nil, err
+	}
+	var room [headerMax]byte
+	head, err := header(&room, msgType, seid, sequence, len(b))
+	if err != nil {
+		return nil, err
+	}
+	return append(head[:len(head):len(head)], b...), nil
 }
 
 // isRequest tells requests from answers by the message type (TS 29.244 table 7.3-1).
@@ -123,7 +145,7 @@ func isRequest(t uint8) bool {
 	return false
 }
 
-var typeNames = map[uint8]string{
+var typeNames = [256]string{
 	message.MsgTypeHeartbeatRequest:             "heartbeat_request",
 	message.MsgTypeHeartbeatResponse:            "heartbeat_response",
 	message.MsgTypePFDManagementRequest:         "pfd_management_request",
@@ -151,7 +173,7 @@ var typeNames = map[uint8]string{
 
 // TypeName is the message type in words, as metrics and logs have it.
 func TypeName(t uint8) string {
-	if n, ok := typeNames[t]; ok {
+	if n := typeNames[t]; n != "" {
 		return n
 	}
 	return "other"

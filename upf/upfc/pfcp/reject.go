@@ -70,7 +70,7 @@ const (
 	CauseUnknownApplicationID  uint8 = 81
 )
 
-var causeNames = map[uint8]string{
+var causeNames = [256]string{
 	CauseAllAddressesOccupied:               "all_dynamic_addresses_occupied",
 	CauseUnknownPredefinedRule:              "unknown_predefined_rule",
 	CauseUnknownApplicationID:               "unknown_application_id",
@@ -94,7 +94,7 @@ var causeNames = map[uint8]string{
 
 // CauseName is the cause in words, as metrics and logs have it.
 func CauseName(c uint8) string {
-	if n, ok := causeNames[c]; ok {
+	if n := causeNames[c]; n != "" {
 		return n
 	}
 	return fmt.Sprintf("cause_%d", c)

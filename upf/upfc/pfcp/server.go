@@ -9,6 +9,7 @@ package pfcp
 // Service may answer from another one.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,13 +34,8 @@ import (
 // Port is PFCP's (TS 29.244 6.4).
 const Port = 8805
 
-// Answer is what a Handler returns: the IEs of the response and the SEID of its header.
-type Answer struct {
-	SEID uint64 // of the CP function; unused in node-related messages
-	IEs  []*ie.IE
-}
-
-// Handler executes requests. A nil answer sends none.
+// Handler executes requests. A nil answer sends none. Message.Answer begins one. Of the message nothing is kept but its
+// answer, which is the server's again once it is returned.
 type Handler interface {
 	// Heartbeat runs in the reader's goroutine and must not block.
 	Heartbeat(m *Message) *Answer
@@ -231,140 +227,189 @@ func arrival(control []byte, read time.Time) time.Time {
 	return time.Unix(at.Unix())
 }
 
-// request is one that is to be executed.
+// request is one that is to be executed, with all that it needs for that.
 type request struct {
-	m       *Message
+	m       Message
 	payload []byte
 	name    uint64 // in the response cache
+	list    Elements
+	answer  Answer
+	head    [headerMax]byte
+}
+
+// requests are used again, for the room that they have.
+var requests = sync.Pool{New: func() any { return &request{} }}
+
+// free is the end of a request.
+func (r *request) free() {
+	clear(r.list)
+	r.answer.Reset()
+	if cap(r.payload)+cap(r.answer.IEs) <= 16*1024 {
+		*r = request{payload: r.payload[:0], list: r.list[:0], answer: r.answer}
+		requests.Put(r)
+	}
+}
+
+// parse reads the IEs of a request, which has its octets.
+func (r *request) parse() (err error) {
+	if len(r.payload) == 0 {
+		return nil
+	}
+	if r.m.Elements, err = parseElements(r.list[:0], r.payload); err == nil {
+		r.list = r.m.Elements
+	}
+	return err
 }
 
 func (s *Server) receive(h Handler, b []byte, from netip.AddrPort, now time.Time) {
-	m, payload, err := parseHeader(b)
+	r := requests.Get().(*request)
+	if !s.take(h, r, b, from, now) {
+		r.free()
+	}
+}
+
+// take is receive with room for a request; true when somebody executes it.
+func (s *Server) take(h Handler, r *request, b []byte, from netip.AddrPort, now time.Time) (executes bool) {
+	m := &r.m
+	payload, err := m.parseHeader(b)
 	if errors.Is(err, errVersion) {
 		s.opt.Recorder.Message("in", "other", "")
-		if out, err := marshal(message.MsgTypeVersionNotSupportedResponse, nil, m.Sequence, nil); err == nil && m.Type != message.MsgTypeVersionNotSupportedResponse {
-			s.send(out, from, message.MsgTypeVersionNotSupportedResponse, nil)
+		if m.Type != message.MsgTypeVersionNotSupportedResponse {
+			if out, err := marshal(message.MsgTypeVersionNotSupportedResponse, nil, m.Sequence, nil); err == nil {
+				s.send(out, from, message.MsgTypeVersionNotSupportedResponse, "")
+			}
 		}
-		return
+		return false
 	}
 	if err != nil {
 		s.opt.Recorder.Message("in", "malformed", "")
 		s.opt.Log.Debug("PFCP datagram dropped", "from", from, "err", err)
-		return
+		return false
 	}
 	s.opt.Recorder.Message("in", TypeName(m.Type), "")
 	m.From, m.Received = from, now
 	if !isRequest(m.Type) {
-		if m.Elements, err = ParseElements(append([]byte(nil), payload...)); err != nil {
+		kept := *m // by who has asked
+		if kept.Elements, err = ParseElements(append([]byte(nil), payload...)); err != nil {
 			s.opt.Log.Debug("PFCP answer dropped", "from", from, "err", err)
-			return
+			return false
 		}
-		s.answered(m)
-		return
+		s.answered(&kept)
+		return false
 	}
-	r := &request{m: m, name: s.cache.name(from, b)}
+	m.answer = &r.answer
+	r.name = s.cache.name(from, b)
 	switch what, answer := s.cache.begin(r.name, now); what {
 	case isRunning, isOnItsWay:
 		s.opt.Recorder.Retransmission("in", TypeName(m.Type))
-		return
+		return false
 	case isAnswered:
 		s.opt.Recorder.Retransmission("in", TypeName(m.Type))
-		s.send(answer, from, m.Type+1, nil)
-		return
+		s.send(answer, from, m.Type+1, "")
+		return false
 	}
+	r.payload = append(r.payload[:0], payload...) // b is the reader's
 	if m.Type == message.MsgTypeHeartbeatRequest {
-		var b []byte
-		if m.Elements, err = ParseElements(payload); err == nil {
-			a := s.guard(m, func() *Answer { return h.Heartbeat(m) })
-			b = s.build(m, a)
-			s.sendAnswer(m, a, b)
+		var a *Answer
+		if err := r.parse(); err == nil {
+			a = s.guard(m, func() *Answer { return h.Heartbeat(m) })
 		}
-		s.cache.finish(r.name, b, now)
-		return
+		s.finish(r, a, now)
+		return false
 	}
-	r.payload = append([]byte(nil), payload...) // b is the reader's
 	if m.HasSEID {
 		lane := uint32(m.SEID)
 		if m.SEID == 0 {
 			lane = m.Sequence
 		}
-		if !s.inLane(lane, r) { // a repetition may find room
-			s.cache.finish(r.name, nil, now)
-			a := h.Congested(m)
-			s.sendAnswer(m, a, s.build(m, a))
+		if s.inLane(lane, r) {
+			return true
 		}
-		return
+		s.cache.finish(r.name, nil, nil, now) // a repetition may find room
+		a := h.Congested(m)
+		if head := s.build(r, a); head != nil {
+			s.send(append(head[:len(head):len(head)], a.IEs...), m.From, m.Type+1, a.cause)
+		}
+		return false
 	}
 	select {
 	case s.running <- struct{}{}:
 	default:
-		s.cache.finish(r.name, nil, now)
-		return
+		s.cache.finish(r.name, nil, nil, now)
+		return false
 	}
 	s.beside(r)
+	return true
 }
 
 func (s *Server) execute(ctx context.Context, h Handler, r *request) {
-	m := r.m
-	a := s.guard(m, func() *Answer {
-		var err error
-		if m.Elements, err = ParseElements(r.payload); err != nil {
-			if refused := (*Reject)(nil); errors.As(err, &refused) {
-				return &Answer{IEs: refused.IEs()}
-			}
-		}
-		return h.Handle(ctx, m)
-	})
-	b := s.build(m, a)
-	s.cache.finish(r.name, b, m.Received) // first, so that a repetition from now on finds it
-	s.sendAnswer(m, a, b)
+	m := &r.m
+	s.finish(r, s.handle(ctx, h, r), m.Received)
 	s.opt.Recorder.Latency(TypeName(m.Type), s.opt.Machine.Now().Sub(m.Received))
+	r.free()
 }
 
-// guard turns a panic into an answer: one peer's message must not end the sessions of all.
-func (s *Server) guard(m *Message, f func() *Answer) (a *Answer) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.opt.Log.Error("request handler panicked", "message", TypeName(m.Type), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			a = &Answer{IEs: []*ie.IE{ie.NewCause(ie.CauseSystemFailure)}}
+func (s *Server) handle(ctx context.Context, h Handler, r *request) (a *Answer) {
+	m := &r.m
+	defer s.survive(m, &a)
+	if err := r.parse(); err != nil {
+		if refused := (*Reject)(nil); errors.As(err, &refused) {
+			a := m.Answer()
+			a.Refuse(refused)
+			return a
 		}
-	}()
+	}
+	return h.Handle(ctx, m)
+}
+
+// guard is f, which survives a panic.
+func (s *Server) guard(m *Message, f func() *Answer) (a *Answer) {
+	defer s.survive(m, &a)
 	return f()
 }
 
-// build makes the octets of the answer to m; nil when there is to be none.
-func (s *Server) build(m *Message, a *Answer) []byte {
+// survive turns a panic into an answer: one peer's message must not end the sessions of all.
+func (s *Server) survive(m *Message, a **Answer) {
+	if p := recover(); p != nil {
+		s.opt.Log.Error("request handler panicked", "message", TypeName(m.Type), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		failed := &Answer{}
+		failed.Cause(ie.CauseSystemFailure)
+		*a = failed
+	}
+}
+
+// finish keeps the answer to a request that came at a time, and sends it.
+func (s *Server) finish(r *request, a *Answer, came time.Time) {
+	head := s.build(r, a)
+	if head == nil {
+		s.cache.finish(r.name, nil, nil, came)
+		return
+	}
+	// Kept first, so that a repetition from now on finds it.
+	s.send(s.cache.finish(r.name, head, a.IEs, came), r.m.From, r.m.Type+1, a.cause)
+}
+
+// build makes the header of the answer; nil when there is to be none.
+func (s *Server) build(r *request, a *Answer) []byte {
 	if a == nil {
 		return nil
 	}
 	var seid *uint64
-	if m.Type >= message.MsgTypeSessionEstablishmentRequest {
+	if r.m.Type >= message.MsgTypeSessionEstablishmentRequest {
 		seid = &a.SEID
 	}
-	b, err := marshal(m.Type+1, seid, m.Sequence, a.IEs)
-	if err != nil {
-		s.opt.Log.Error("answer cannot be built", "message", TypeName(m.Type+1), "err", err)
-		a.IEs = []*ie.IE{ie.NewCause(ie.CauseSystemFailure)}
-		if b, err = marshal(m.Type+1, seid, m.Sequence, a.IEs); err != nil {
-			return nil
-		}
+	head, err := header(&r.head, r.m.Type+1, seid, r.m.Sequence, len(a.IEs))
+	if err = cmp.Or(a.err, err); err != nil {
+		s.opt.Log.Error("answer cannot be built", "message", TypeName(r.m.Type+1), "err", err)
+		a.IEs = a.IEs[:0]
+		a.Cause(ie.CauseSystemFailure)
+		head, _ = header(&r.head, r.m.Type+1, seid, r.m.Sequence, len(a.IEs))
 	}
-	return b
+	return head
 }
 
-func (s *Server) sendAnswer(m *Message, a *Answer, b []byte) {
-	if b != nil {
-		s.send(b, m.From, m.Type+1, a.IEs)
-	}
-}
-
-func (s *Server) send(b []byte, to netip.AddrPort, msgType uint8, ies []*ie.IE) {
-	cause := ""
-	for _, i := range ies {
-		if i.Type == ie.Cause && len(i.Payload) > 0 {
-			cause = CauseName(i.Payload[0])
-		}
-	}
+// send has octets sent, which nobody changes any more.
+func (s *Server) send(b []byte, to netip.AddrPort, msgType uint8, cause string) {
 	s.opt.Recorder.Message("out", TypeName(msgType), cause)
 	s.leave(b, to)
 }
@@ -454,6 +499,15 @@ func To(to netip.AddrPort) Destination { return func(bool) netip.AddrPort { retu
 // Request sends a request and waits for its answer, repeating it N1 times every T1 (TS 29.244 6.4).
 // seid is nil for a node-related message.
 func (s *Server) Request(ctx context.Context, to Destination, msgType uint8, seid *uint64, ies ...*ie.IE) (*Message, error) {
+	var b IEs
+	if err := b.Add(ies...); err != nil {
+		return nil, err
+	}
+	return s.RequestIEs(ctx, to, msgType, seid, b)
+}
+
+// RequestIEs is Request with IEs that have been written.
+func (s *Server) RequestIEs(ctx context.Context, to Destination, msgType uint8, seid *uint64, ies IEs) (*Message, error) {
 	o := &outgoing{want: msgType + 1, done: make(chan struct{})}
 	s.mu.Lock()
 	seq := s.next
@@ -469,10 +523,12 @@ func (s *Server) Request(ctx context.Context, to Destination, msgType uint8, sei
 		s.mu.Unlock()
 	}()
 
-	b, err := marshal(msgType, seid, seq, ies)
+	var room [headerMax]byte
+	head, err := header(&room, msgType, seid, seq, len(ies))
 	if err != nil {
 		return nil, err
 	}
+	b := append(head[:len(head):len(head)], ies...)
 	for attempt := range s.opt.Attempts {
 		if ctx.Err() != nil { // what led to the request may not have been stored any more
 			return nil, ctx.Err()
@@ -480,7 +536,7 @@ func (s *Server) Request(ctx context.Context, to Destination, msgType uint8, sei
 		if attempt > 0 {
 			s.opt.Recorder.Retransmission("out", TypeName(msgType))
 		}
-		s.send(b, to(attempt > 0 && attempt == s.opt.Attempts-1), msgType, nil)
+		s.send(b, to(attempt > 0 && attempt == s.opt.Attempts-1), msgType, "")
 		if !s.opt.Machine.Wait(s.opt.Interval, o.done, ctx.Done()) {
 			select {
 			case <-o.done:

@@ -37,15 +37,19 @@ type handler struct {
 	panic bool
 }
 
-func (*handler) Heartbeat(*Message) *Answer {
-	return &Answer{IEs: []*ie.IE{ie.NewRecoveryTimeStamp(time.Unix(1_700_000_000, 0))}}
+func (*handler) Heartbeat(m *Message) *Answer {
+	a := m.Answer()
+	a.Add(ie.NewRecoveryTimeStamp(time.Unix(1_700_000_000, 0)))
+	return a
 }
 
-func (h *handler) Congested(*Message) *Answer {
-	return &Answer{IEs: []*ie.IE{ie.NewCause(ie.CausePFCPEntityInCongestion)}}
+func (h *handler) Congested(m *Message) *Answer {
+	a := m.Answer()
+	a.Cause(ie.CausePFCPEntityInCongestion)
+	return a
 }
 
-func (h *handler) Handle(context.Context, *Message) *Answer {
+func (h *handler) Handle(_ context.Context, m *Message) *Answer {
 	h.calls.Add(1)
 	if h.panic {
 		panic("on purpose")
@@ -53,7 +57,10 @@ func (h *handler) Handle(context.Context, *Message) *Answer {
 	if h.gate != nil {
 		<-h.gate
 	}
-	return &Answer{SEID: 9, IEs: []*ie.IE{ie.NewCause(ie.CauseRequestAccepted)}}
+	a := m.Answer()
+	a.SEID = 9
+	a.Cause(ie.CauseRequestAccepted)
+	return a
 }
 
 func serve(t *testing.T, h Handler) (*Server, *net.UDPConn) {

@@ -400,9 +400,8 @@ func (p *planner) checkEthernetFAR(r *FAR) error {
 	return nil
 }
 
-// StationIEs are MAC Addresses Detected or Removed (TS 29.244 8.2.103, 8.2.104), one IE for each pair of tags.
-func StationIEs(ieType uint16, stations []Station) []*ie.IE {
-	var out []*ie.IE
+// AppendStations appends MAC Addresses Detected or Removed (TS 29.244 8.2.103, 8.2.104), one IE for each pair of tags.
+func AppendStations(b *pfcp.IEs, ieType uint16, stations []Station) {
 	for len(stations) > 0 {
 		first := stations[0]
 		var rest []Station
@@ -426,10 +425,9 @@ func StationIEs(ieType uint16, stations []Station) []*ie.IE {
 			value = append(value, 3, tagVID)
 			value = binary.BigEndian.AppendUint16(value, t.vid<<4&0xf000|t.vid&0xff)
 		}
-		out = append(out, ie.New(ieType, value))
+		b.Octets(ieType, value...)
 		stations = rest
 	}
-	return out
 }
 
 // Station is a MAC address behind a session, in the VLAN of its frames.

@@ -194,7 +194,16 @@ func TestEthernetSessionsThatAreRefused(t *testing.T) {
 func TestStationIEs(t *testing.T) {
 	plain := func(n uint8) Station { return Station{MAC: MAC{2, 0, 0, 0, 0, n}} }
 	tagged := Station{MAC: MAC{2, 0, 0, 0, 0, 7}, HasCTag: true, CVID: 0xabc, HasSTag: true, SVID: 5}
-	got := StationIEs(ie.MACAddressesDetected, []Station{plain(1), tagged, plain(2)})
+	ies := func(stations ...Station) pfcp.Elements {
+		var b pfcp.IEs
+		AppendStations(&b, ie.MACAddressesDetected, stations)
+		list, err := pfcp.ParseElements(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	got := ies(plain(1), tagged, plain(2))
 	want := [][]byte{
 		{2, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0, 0},
 		{1, 2, 0, 0, 0, 0, 7, 3, 4, 0xa0, 0xbc, 3, 4, 0, 5},
@@ -203,15 +212,15 @@ func TestStationIEs(t *testing.T) {
 		t.Fatalf("%d IEs, want %d", len(got), len(want))
 	}
 	for i := range want {
-		if diff := cmp.Diff(want[i], got[i].Payload); diff != "" {
+		if diff := cmp.Diff(want[i], got[i].Value); diff != "" {
 			t.Errorf("IE %d (-want +got):\n%s", i, diff)
 		}
 	}
-	if tag, err := ie.ParseCTAGFields(got[1].Payload[8:11]); err != nil || tag.CVID&0xff != 0xbc || !tag.HasVID() {
+	if tag, err := ie.ParseCTAGFields(got[1].Value[8:11]); err != nil || tag.CVID&0xff != 0xbc || !tag.HasVID() {
 		t.Errorf("its C-TAG is %+v (%v)", tag, err)
 	}
 	many := make([]Station, 300)
-	if n := len(StationIEs(ie.MACAddressesDetected, many)); n != 2 {
+	if n := len(ies(many...)); n != 2 {
 		t.Errorf("300 addresses are %d IEs, want 2", n)
 	}
 	if tagged.String() != "02:00:00:00:00:07 S-VLAN 5 VLAN 2748" {

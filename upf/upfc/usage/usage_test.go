@@ -8,6 +8,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -513,7 +514,17 @@ func TestPlainReportHasNoFurtherIEs(t *testing.T) {
 				t.Fatalf("%d reports", len(got))
 			}
 			var types []uint16
-			for _, e := range got[0].IE(ie.UsageReportWithinSessionReportRequest, "").ChildIEs {
+			var b pfcp.IEs
+			got[0].Append(&b, ie.UsageReportWithinSessionReportRequest, "")
+			message, err := pfcp.ParseElements(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			group, err := message[0].Group()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range group {
 				types = append(types, e.Type)
 			}
 			if diff := cmp.Diff([]uint16{ie.URRID, ie.URSEQN, ie.UsageReportTrigger, ie.StartTime, ie.EndTime, ie.VolumeMeasurement}, types); diff != "" {
