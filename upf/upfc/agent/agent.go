@@ -49,6 +49,8 @@ type Agent struct {
 	predefined  map[string]*rules.Predefined // of the configuration
 	pfdChange   sync.Mutex                   // held by the one request that changes PFDs
 	store       *store.Store[*session]
+	policies    sync.Pool // of *policy
+	puts        sync.Pool // of *put
 	wheel       *wheel
 	paths       *paths
 	indications indications
@@ -153,6 +155,8 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	_ = a.nodeIEs.Add(a.node)          // Parse has refused what is none
 	a.predefined, _ = cfg.Predefined() // Parse has refused what cannot be read
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
+	a.policies.New = func() any { return newPolicy(a) }
+	a.puts.New = func() any { return newPut(a) }
 	a.measurers = newCrew(measuring, w.Go, a.measureJob)
 	a.reporters = &crews{limit: cfg.Limits.Reports, begin: w.Go, do: a.reportJob, to: map[netip.Addr]*crew{}}
 	return a

@@ -12,7 +12,6 @@ import (
 	"github.com/wmnsk/go-pfcp/message"
 
 	"core5g.dev/core5g/upf/upfc/pfcp"
-	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
@@ -361,37 +360,4 @@ func (a *Agent) pathFailed(as *association) bool {
 		as.Moved = netip.AddrPort{} // whoever takes over says where it is
 	}
 	return a.cfg.Heartbeat.ReleaseAfter > 0 && a.world.Now().Sub(as.failed) >= a.cfg.Heartbeat.ReleaseAfter
-}
-
-// policy is what a plan asks on behalf of a session.
-func (a *Agent) policy(s *session) rules.Policy {
-	p := rules.Policy{
-		OwnsN3: func(addr netip.Addr) bool { return a.cfg.N3.Owns(addr) || a.cfg.N9.Owns(addr) },
-		HasN3: func(v6 bool) bool {
-			own := a.own()
-			return own.N3.Of(v6).IsValid() || own.N9.Of(v6).IsValid()
-		},
-		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) { return a.chooseFTEID(s, core, v4, v6) },
-		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return homeTEID(a.homeOf(s.Index, set), teid, set) },
-		Application: a.knowsApplication(s.Node),
-		Predefined:  func(name string) bool { return a.predefined[name] != nil },
-		Network:     a.networks().Finder(),
-		Bridge:      a.isBridge(),
-	}
-	if a.choosesUEs() {
-		p.ChooseUE = func(set *rules.Set, instances, pools []string, v6 bool) (netip.Prefix, error) {
-			return a.chooseUE(s, set, instances, pools, v6)
-		}
-	}
-	if known := a.cfg.NetworkInstances; len(known) > 0 {
-		p.NetworkInstance = func(name string) bool {
-			for _, k := range known {
-				if k == name {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	return p
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -23,9 +24,10 @@ import (
 // of our own. The caller has locked s.
 func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *rules.Change) (reports []usage.Report, additional int, err error) {
 	next.Rules = c.Next
-	next.QERSlots, next.GBRSlots, next.Meters = s.QERSlots.Clone(), s.GBRSlots.Clone(), s.Meters.Clone()
+	next.QERSlots, next.GBRSlots, next.Meters = s.QERSlots.CloneFor(len(c.Next.QERs)), s.GBRSlots.Clone(), s.Meters.CloneFor(len(c.Next.URRs))
+	now := a.world.Now()
 
-	undo, complete := a.takeSlots(conn, &s.Session, &next, c.RemovedURRs)
+	undo, complete := a.takeSlots(conn, &s.Session, &next, c.RemovedURRs, now)
 	noBlock := func() {}
 	defer func() {
 		if err != nil {
@@ -73,6 +75,7 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	if err != nil {
 		return nil, 0, err
 	}
+	defer a.done(p)
 	if a.groups.unsaved() { // its name is there before its number is
 		a.persistMeta()
 	}
@@ -80,15 +83,12 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	if c.DropBuffered { // before the new rules could let it go
 		t.DropBuffered(s.Index)
 	}
-	if c.Rules {
-		p.add(t)
-	} else {
-		t.State(s.Index, p.blob)
-	}
+	p.rules = c.Rules
+	p.add(t)
 	for i := range next.Meters {
 		id, m := next.Meters[i].ID, &next.Meters[i].Value
 		u := c.Next.URRs.Get(id)
-		r := s.read(u, m.Slot)
+		r := readingOf(s.Shm, u, m.Slot, now)
 		arm := m.Arm(u, r, s.Index)
 		if before, ok := s.Meters.Find(id); !ok || before.Slot != m.Slot || before.Arm(s.Rules.URRs.Get(id), r, s.Index) != arm {
 			t.Arm(arm)
@@ -142,7 +142,7 @@ func (a *Agent) lastReports(s *session, removed []uint32) []usage.Report {
 // takeSlots makes the slots of next those of its rules: new rules get one, removed ones lose
 // theirs in next's account (the slot itself is given back by giveSlots). It is not complete when
 // none is left.
-func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, removed []uint32) (undo func(), complete bool) {
+func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, removed []uint32, now time.Time) (undo func(), complete bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	next.QERSlots.DeleteFunc(func(id, _ uint32) bool { return !next.Rules.QERs.Has(id) })
@@ -175,7 +175,7 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 			continue
 		}
 		if slot, ok := p.TakeURR(); ok {
-			next.Meters.Put(id, usage.New(slot, u, readingOf(conn.Shm(), u, slot, a.world.Now())))
+			next.Meters.Put(id, usage.New(slot, u, readingOf(conn.Shm(), u, slot, now)))
 		}
 	}
 	undo = func() {

@@ -32,8 +32,9 @@ type ending struct {
 
 const endingHead = 9 // at, done
 
-func (e *ending) encode() []byte {
-	b := binary.LittleEndian.AppendUint64(nil, uint64(e.at))
+// encode writes it over b.
+func (e *ending) encode(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b[:0], uint64(e.at))
 	if e.done {
 		b = append(b, 1)
 	} else {
@@ -57,7 +58,9 @@ func (e *ending) finish(shm *dataplane.Shm) {
 	}
 	var space [16]uint32
 	last := usage.Begin(e.Rules, e.Meters, read).Report(usage.TriggerTermination, slices.AppendSeq(space[:0], e.Meters.IDs())...)
-	e.Last.Reports = append(slices.Clone(e.Outbox), last...)
+	if e.Last.Reports = last; len(e.Outbox) > 0 {
+		e.Last.Reports = append(slices.Clone(e.Outbox), last...)
+	}
 	e.done = true
 }
 
@@ -112,7 +115,7 @@ func (a *Agent) adoptEnded(old *store.Left, memory func(life uint8) *dataplane.S
 			e.finish(memory(w.Life()))
 			a.recordLeft(&e.Session)
 		}
-		if _, err := a.store.PutEnded(e.UPSEID, e.encode(), w.Life()); err != nil {
+		if _, err := a.store.PutEnded(e.UPSEID, e.encode(nil), w.Life()); err != nil {
 			a.log.Error("a deletion cannot be stored", "err", err)
 		}
 	}

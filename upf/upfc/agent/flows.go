@@ -92,7 +92,6 @@ func changeFlows(before []rules.DetectedFlow, list []flowEvent, name func(number
 // flows then.
 func (s *session) isByFlow(urr uint32) bool {
 	any := false
-	known := s.agent.applications(s.Node)
 	for _, r := range s.Rules.PDRs.All() {
 		if !slices.Contains(r.URRs, urr) {
 			continue
@@ -100,7 +99,7 @@ func (s *session) isByFlow(urr uint32) bool {
 		if r.PDI.Application == "" {
 			return false
 		}
-		if p := known(r.PDI.Application); p == nil || len(p.Domains) == 0 || len(p.Flows) > 0 {
+		if p := s.agent.application(s.Node, r.PDI.Application); p == nil || len(p.Domains) == 0 || len(p.Flows) > 0 {
 			return false
 		}
 		any = true

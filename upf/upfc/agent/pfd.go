@@ -27,21 +27,11 @@ import (
 // catalogue is what one CP function provided, by Application ID. It is replaced, never changed.
 type catalogue map[string]*rules.ApplicationPFDs
 
-func (a *Agent) knowsApplication(node string) func(string) bool {
-	return func(id string) bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return a.pfds[node][id] != nil
-	}
-}
-
-// applications gives a node's applications as they are now.
-func (a *Agent) applications(node string) func(string) *rules.ApplicationPFDs {
-	return func(id string) *rules.ApplicationPFDs {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return a.pfds[node][id]
-	}
+// application is one of a node's as it is now.
+func (a *Agent) application(node, id string) *rules.ApplicationPFDs {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.pfds[node][id]
 }
 
 // applicationNumber is by what upf-u knows an application. It follows from the name, so that upf-u, a new upf-c and a standby agree

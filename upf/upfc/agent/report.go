@@ -38,10 +38,11 @@ const (
 // schedule sets the session's next wake-up. The caller has locked it.
 func (a *Agent) schedule(s *session) {
 	var next time.Time
-	later := a.world.Now().Add(retryAfter)
-	if d := s.look().Deadline(); d != 0 {
+	now := a.world.Now()
+	later := now.Add(retryAfter)
+	if d := s.deadline(now); d != 0 {
 		next = usage.Time(d)
-		if far := a.world.Now().Add(farAway); next.After(far) {
+		if far := now.Add(farAway); next.After(far) {
 			next = far // SMFs give times that mean never
 		}
 		if len(s.Outbox) >= outboxMax && next.Before(later) {
@@ -380,13 +381,14 @@ type lastReports struct {
 
 // deliverLast has delivered what did not fit the answer that ended a session.
 func (a *Agent) deliverLast(s *session, reports []usage.Report) {
+	if len(reports) == 0 {
+		return
+	}
 	l := &lastReports{node: s.Node, to: a.ofSession(s.Node, s.CPAddr), seid: s.CPSEID}
 	for part := range slices.Chunk(reports, reportsPerMessage) {
 		l.requests = append(l.requests, s.reportIEs(part))
 	}
-	if len(l.requests) > 0 {
-		a.reporters.add(s.CPAddr, job{last: l})
-	}
+	a.reporters.add(s.CPAddr, job{last: l})
 }
 
 func (a *Agent) reportLast(l *lastReports) {

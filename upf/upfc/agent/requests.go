@@ -143,7 +143,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.SEID, n.Addr, n.Node, a.world.Now().Unix(), &rules.Set{}
 	s.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: s.Created}
 	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil && change == nil {
-		change, err = rules.Plan(s.Rules, m.Elements, a.policy(s))
+		change, err = a.plan(s, m)
 	}
 	if err == nil {
 		s.Made = state.Made{Digest: s.Last.Digest, Chosen: change.Chosen, Created: change.ChosenEndpoints}
@@ -317,7 +317,7 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message, answer *pfcp.An
 			return err
 		}
 	}
-	change, err := rules.Plan(s.Rules, m.Elements, a.policy(s))
+	change, err := a.plan(s, m)
 	if err != nil {
 		return err
 	}
@@ -363,7 +363,10 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer
 	now := a.world.Now()
 	end := ending{Session: s.Session, at: now.UnixMilli()}
 	end.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: now.Unix()}
-	place, err := a.store.PutEnded(s.UPSEID, end.encode(), a.store.LifeOf(s.Index))
+	p := a.puts.Get().(*put) // for its room
+	defer a.done(p)
+	p.blob = end.encode(p.blob)
+	place, err := a.store.PutEnded(s.UPSEID, p.blob, a.store.LifeOf(s.Index))
 	if err != nil {
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: err.Error()}
 	}
@@ -372,7 +375,8 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer
 		return a.refusal(err)
 	}
 	end.finish(s.Shm)
-	a.store.ReplaceEnded(place, s.UPSEID, end.encode())
+	p.blob = end.encode(p.blob)
+	a.store.ReplaceEnded(place, s.UPSEID, p.blob)
 	a.countReports(end.Last.Reports[len(s.Outbox):])
 	a.deleted(&answer.IEs, s, end.Last.Reports[s.inFlight:]) // the first ones are on their way already
 	a.forget(s)

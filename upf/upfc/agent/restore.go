@@ -154,7 +154,9 @@ func (s *session) isNew() bool { return len(s.Rules.PDRs) == 0 }
 // planRestored plans a session that is restored, and says which index its F-TEIDs have. What was chosen for it is given; one that is there may get
 // more.
 func (a *Agent) planRestored(s *session, m *pfcp.Message) (c *rules.Change, index []uint32, err error) {
-	p := a.policy(s)
+	kept := a.policyOf(s)
+	defer a.forgo(kept)
+	p := kept.Policy
 	if s.isNew() {
 		had := &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Detail: "a session that is restored has its F-TEIDs and UE addresses: give those"}
 		p.ChooseFTEID = func(bool, bool, bool) (rules.FTEID, rules.FTEID, error) { return rules.FTEID{}, rules.FTEID{}, had }

@@ -102,6 +102,12 @@ func (s *session) look() *usage.Session {
 	return &usage.Session{Rules: s.Rules, Meters: s.Meters, Read: s.read}
 }
 
+// deadline is when the session has to be measured next, in Unix milliseconds; 0 is never.
+func (s *session) deadline(now time.Time) (next int64) {
+	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return readingOf(s.Shm, u, slot, now) }}
+	return acct.Deadline()
+}
+
 // attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
 // was measured is carried over from the old one's memory. One that was filled ahead has counted for the session
 // since it was granted an epoch.
@@ -142,23 +148,45 @@ func (s *session) arms() []abi.UrrArm {
 type put struct {
 	index    uint32
 	group    uint16
-	compiled *compile.Session // nil: upf-u has its rules
+	rules    bool // false: upf-u has its rules
+	compiled compile.Session
 	blob     []byte
+
+	in compile.Input // what it is compiled of
+	of *state.Session
+}
+
+// newPut is compiled again and again: what it asks of the agent and its room are as good for the next session.
+func newPut(a *Agent) *put {
+	p := &put{}
+	p.in = compile.Input{
+		Applications: func(id string) *rules.ApplicationPFDs { return a.application(p.of.Node, id) },
+		Predefined:   func(name string) *rules.Predefined { return a.predefined[name] },
+		Local:        a.own(),
+	}
+	return p
+}
+
+// done gives it to the next session. Nobody has anything of it any more.
+func (a *Agent) done(p *put) {
+	if cap(p.blob)+p.compiled.Size() <= 16*1024 {
+		a.puts.Put(p)
+	}
 }
 
 func (p *put) size() int {
-	if p.compiled == nil {
+	if !p.rules {
 		return dataplane.StateSize(p.blob)
 	}
-	return dataplane.PutSize(p.compiled, p.blob)
+	return dataplane.PutSize(&p.compiled, p.blob)
 }
 
 func (p *put) add(t *dataplane.Batch) {
-	if p.compiled == nil {
+	if !p.rules {
 		t.State(p.index, p.blob)
 		return
 	}
-	t.PutSession(p.index, p.group, p.compiled, p.blob)
+	t.PutSession(p.index, p.group, &p.compiled, p.blob)
 }
 
 // rest is what upf-u lacks of a session that it may have from ahead.
@@ -166,21 +194,27 @@ func (s *session) rest(a *Agent, ahead *Ahead) (*put, error) {
 	if !ahead.has(s.Index) {
 		return s.encode(a)
 	}
-	return &put{index: s.Index, blob: state.AppendSession(nil, &s.Session)}, nil
+	p := a.puts.Get().(*put)
+	p.index, p.rules, p.blob = s.Index, false, state.AppendSession(p.blob[:0], &s.Session)
+	return p, nil
 }
 
 func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.Index, &s.Session) }
 
+// encode makes it ready. Whoever does not call done with it, lets go of it.
 func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
-	c, err := compile.Compile(compile.Input{
-		Rules: st.Rules, QERSlots: st.QERSlots, GBRSlots: st.GBRSlots, Meters: st.Meters,
-		Applications: a.applications(st.Node), Predefined: func(name string) *rules.Predefined { return a.predefined[name] }, Local: a.own(), Network: a.networks().Finder(), Bridge: a.isBridge(),
-	})
+	p := a.puts.Get().(*put)
+	p.index, p.rules, p.of = index, true, st
+	in := &p.in
+	in.Rules, in.QERSlots, in.GBRSlots, in.Meters = st.Rules, st.QERSlots, st.GBRSlots, st.Meters
+	in.Network, in.Bridge = a.networks().Finder(), a.isBridge()
+	err := p.compiled.Compile(in)
+	p.of, in.Rules, in.QERSlots, in.GBRSlots, in.Meters = nil, nil, nil, nil, nil
 	if err != nil {
 		return nil, err
 	}
-	c.NAT = a.blockOf(st)
-	p := &put{index, a.groups.number(st.Node, st.Rules.NetworkInstance()), c, state.AppendSession(nil, st)}
+	p.compiled.NAT = a.blockOf(st)
+	p.group, p.blob = a.groups.number(st.Node, st.Rules.NetworkInstance()), state.AppendSession(p.blob[:0], st)
 	if p.size() > dataplane.MaxPutSize {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "the session does not fit one transaction with upf-u"}
 	}

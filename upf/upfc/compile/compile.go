@@ -89,7 +89,7 @@ func place[K cmp.Ordered, V any](list rules.ByID[K, V], id K) uint16 {
 
 // compiler is one run of Compile.
 type compiler struct {
-	in  Input
+	in  *Input
 	out *Session
 	// closedFAR is the one of closed predefined rules; None16 while there is none.
 	closedFAR uint16
@@ -97,22 +97,33 @@ type compiler struct {
 	ue6       netip.Prefix
 }
 
-// Compile refuses, with a *pfcp.Reject, only what is too big for upf-u, or for whose network instance it has no N6.
-func Compile(in Input) (*Session, error) {
+// Compile makes it what comes of a session, in the room that it has. It refuses, with a *pfcp.Reject, only what is too big for upf-u, or for whose
+// network instance there is no N6.
+func (s *Session) Compile(in *Input) error {
+	s.empty()
 	r := in.Rules
-	c := &compiler{
-		in: in, ue4: r.UEAddress(), ue6: r.UEPrefix(), closedFAR: abi.None16,
-		out: &Session{
-			PDRs: make([]abi.Pdr, 0, len(r.PDRs)), FARs: make([]abi.Far, 0, len(r.FARs)),
-			QERs: make([]abi.Qer, 0, len(r.QERs)), URRs: make([]abi.Urr, 0, len(r.URRs)),
-		},
+	s.PDRs, s.FARs = slices.Grow(s.PDRs, len(r.PDRs)), slices.Grow(s.FARs, len(r.FARs))
+	s.QERs, s.URRs = slices.Grow(s.QERs, len(r.QERs)), slices.Grow(s.URRs, len(r.URRs))
+	c := &compiler{in: in, ue4: r.UEAddress(), ue6: r.UEPrefix(), closedFAR: abi.None16, out: s}
+	return c.compile()
+}
+
+// empty leaves the room of its arrays.
+func (s *Session) empty() {
+	*s = Session{
+		PDRs: s.PDRs[:0], FARs: s.FARs[:0], QERs: s.QERs[:0], URRs: s.URRs[:0], BARs: s.BARs[:0], SDFs: s.SDFs[:0], SDF6s: s.SDF6s[:0],
+		Routes: s.Routes[:0], Applications: s.Applications[:0], EthernetFilters: s.EthernetFilters[:0],
 	}
+}
+
+func (c *compiler) compile() error {
+	in, r := c.in, c.in.Rules
 	network, ok := r.Network(in.Network)
 	if !ok {
-		return nil, noNetwork(nil)
+		return noNetwork(nil)
 	}
 	if network, ok = ipNetwork(in, network); !ok {
-		return nil, noNetwork(nil)
+		return noNetwork(nil)
 	}
 	c.out.Network, c.out.Ethernet = network, r.Ethernet
 	for _, p := range r.Routes() {
@@ -122,7 +133,7 @@ func Compile(in Input) (*Session, error) {
 		c.out.BARs = append(c.out.BARs, bar(b))
 	}
 	if err := c.allFARs(); err != nil {
-		return nil, err
+		return err
 	}
 	for _, q := range r.QERs.All() {
 		c.out.QERs = append(c.out.QERs, c.qer(q))
@@ -139,17 +150,17 @@ func Compile(in Input) (*Session, error) {
 	slices.SortStableFunc(order, func(a, b *rules.PDR) int { return cmp.Compare(a.Precedence, b.Precedence) })
 	for _, p := range order {
 		if err := c.pdr(p); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if len(c.out.FARs) > abi.SessionFars {
-		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "too many FARs and duplicates in a session"}
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "too many FARs and duplicates in a session"}
 	}
-	return c.out, nil
+	return nil
 }
 
 // ipNetwork is the network of a session: of one of IP that names none it is the first that is of IP.
-func ipNetwork(in Input, network uint16) (uint16, bool) {
+func ipNetwork(in *Input, network uint16) (uint16, bool) {
 	if in.Bridge == nil || in.Rules.Ethernet || !in.Bridge(network) {
 		return network, true
 	}

@@ -60,7 +60,8 @@ func parse(filters []string) []rules.SDFFilter {
 
 func (s *session) compile(t *testing.T) *Session {
 	t.Helper()
-	c, err := Compile(s.in)
+	c := &Session{}
+	err := c.Compile(&s.in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestTooManyFiltersAreRefused(t *testing.T) {
 	}
 	many := "permit out 6 from any " + ports + " to any " + ports
 	s.downlink(1, 1, many, many, many, many).downlink(2, 2, many)
-	_, err := Compile(s.in)
+	err := (&Session{}).Compile(&s.in)
 	var r *pfcp.Reject
 	if !errors.As(err, &r) || r.Cause != ie.CauseNoResourcesAvailable || r.Rule == nil || r.Rule.ID != 2 {
 		t.Errorf("error %v, want no resources for PDR 2", err)
@@ -215,7 +216,7 @@ func TestCompileIsDeterministic(t *testing.T) {
 func BenchmarkCompile(b *testing.B) {
 	s := makeSession().uplink(1, 255).uplink(3, 128, "permit out ip from 8.8.8.8 to assigned").downlink(2, 255).downlink(4, 128, "permit out ip from 8.8.8.8 to assigned")
 	for b.Loop() {
-		if _, err := Compile(s.in); err != nil {
+		if err := (&Session{}).Compile(&s.in); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -190,7 +190,7 @@ func TestMoreApplicationsThanASessionCanHave(t *testing.T) {
 	}
 	s.downlink(100, 100)
 	s.in.Rules.PDRs.Get(100).PDI.Application = "too many"
-	if _, err := Compile(s.in); err == nil || !strings.Contains(err.Error(), "applications with domain names") {
+	if err := (&Session{}).Compile(&s.in); err == nil || !strings.Contains(err.Error(), "applications with domain names") {
 		t.Errorf("one too many: %v", err)
 	}
 }

@@ -28,12 +28,12 @@ func TestNetworks(t *testing.T) {
 	// Another upf-u, which lacks one of them.
 	s.in.Network = networks.List{"internet"}.Find
 	var r *pfcp.Reject
-	if _, err := Compile(s.in); !errors.As(err, &r) || r.Offending != ie.NetworkInstance {
+	if err := (&Session{}).Compile(&s.in); !errors.As(err, &r) || r.Offending != ie.NetworkInstance {
 		t.Errorf("%v, want a refusal of the Network Instance", err)
 	}
 	s.in.Rules.PDRs.Get(2).PDI.NetworkInstance = "internet"
 	s.in.Rules.FARs.Get(1).NetworkInstance = "ims"
-	if _, err := Compile(s.in); !errors.As(err, &r) || r.Rule == nil || *r.Rule != (pfcp.RuleRef{Type: ie.RuleIDTypeFAR, ID: 1}) {
+	if err := (&Session{}).Compile(&s.in); !errors.As(err, &r) || r.Rule == nil || *r.Rule != (pfcp.RuleRef{Type: ie.RuleIDTypeFAR, ID: 1}) {
 		t.Errorf("%v, want a refusal of FAR 1", err)
 	}
 	s.in.Rules.PDRs.Delete(2)

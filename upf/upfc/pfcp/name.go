@@ -10,19 +10,25 @@ import (
 
 // Name reads a network instance or FQDN, which peers send either label-encoded (RFC 1035 3.1) or
 // as plain text. It is label-encoded when labels fill it exactly.
-func Name(b []byte) string {
-	var labels []string
+func Name(b []byte) string { return string(AppendName(nil, b)) }
+
+// AppendName appends it to a text.
+func AppendName(text, b []byte) []byte {
+	begin := len(text)
 	for rest := b; len(rest) > 0; {
 		n := int(rest[0])
-		if n == 0 && len(rest) == 1 && len(labels) > 0 {
-			return strings.Join(labels, ".") // closed by the root label
+		if n == 0 && len(rest) == 1 && len(text) > begin {
+			return text // closed by the root label
 		}
 		if n == 0 || n > 63 || n >= len(rest) || !printable(rest[1:1+n]) {
-			return string(b)
+			return append(text[:begin], b...)
 		}
-		labels, rest = append(labels, string(rest[1:1+n])), rest[1+n:]
+		if len(text) > begin {
+			text = append(text, '.')
+		}
+		text, rest = append(text, rest[1:1+n]...), rest[1+n:]
 	}
-	return strings.Join(labels, ".")
+	return text
 }
 
 func printable(b []byte) bool {

@@ -24,7 +24,7 @@ var unsupportedInBAR = []uint16{ie.MTEDTControlInformation}
 const notificationDelayUnit = 50 * time.Millisecond
 
 func (p *planner) bar(r *BAR, group pfcp.Elements, create bool) error {
-	ref := pfcp.RuleRef{Type: ie.RuleIDTypeBAR, ID: uint32(r.ID)}
+	ref := named{barKind, uint32(r.ID)}
 	if e := group.First(ie.DownlinkDataNotificationDelay); e.Removes(create) {
 		r.Delay = 0
 	} else if e != nil {
@@ -43,7 +43,7 @@ func (p *planner) bar(r *BAR, group pfcp.Elements, create bool) error {
 		}
 		r.Packets = uint16(v)
 	}
-	return unsupported(group, unsupportedInBAR, &ref)
+	return unsupported(group, unsupportedInBAR, ref)
 }
 
 // UpdateInReportResponse applies an Update BAR of a Session Report Response (TS 29.244 table

@@ -81,6 +81,14 @@ func (l *ByID[K, V]) DeleteFunc(drop func(id K, v V) bool) {
 // Clone is one that can be changed without the original noticing.
 func (l ByID[K, V]) Clone() ByID[K, V] { return slices.Clone(l) }
 
+// CloneFor is Clone with room for n.
+func (l ByID[K, V]) CloneFor(n int) ByID[K, V] {
+	if n = max(n, len(l)); n == 0 {
+		return nil
+	}
+	return append(make(ByID[K, V], 0, n), l...)
+}
+
 // All are the IDs and what has them, in order. What is put in place of another meanwhile is seen.
 func (l ByID[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {

@@ -27,10 +27,10 @@ func (p *planner) endpoint(r *Endpoint, group pfcp.Elements, create bool) error 
 	if group.First(ie.QFI) != nil {
 		r.QFIs = nil // when present, they replace
 	}
-	if err := p.match(&r.Match, &before, group, group, wants{endpoint: r.ID, is: true}, nil); err != nil {
+	if err := p.match(&r.Match, &before, group, group, wants{endpoint: r.ID, is: true}, named{}); err != nil {
 		return err
 	}
-	return unsupported(group, unsupportedInEndpoint, nil)
+	return unsupported(group, unsupportedInEndpoint, named{})
 }
 
 // removeEndpoints takes Traffic Endpoints away, with all PDRs that refer to them (TS 29.244
@@ -39,7 +39,7 @@ func (p *planner) removeEndpoints(message pfcp.Elements) error {
 	n := p.change.Next
 	return p.each(message, endpointKind.remove, endpointKind, "Remove", func(id uint32, _ pfcp.Elements) error {
 		if n.Endpoints.Get(uint8(id)) == nil {
-			return refuse(nil, ie.TrafficEndpointID, "Remove Traffic Endpoint: there is no Traffic Endpoint %d", id)
+			return refuse(named{}, ie.TrafficEndpointID, "Remove Traffic Endpoint: there is no Traffic Endpoint %d", id)
 		}
 		n.Endpoints.Delete(uint8(id))
 		n.PDRs.DeleteFunc(func(_ uint16, r *PDR) bool { return slices.Contains(r.PDI.Endpoints, uint8(id)) })

@@ -145,7 +145,7 @@ func parseTag(b []byte) (t Tag, err error) {
 }
 
 // ethernetFilter reads an Ethernet Packet Filter of a PDR.
-func (p *planner) ethernetFilter(e *pfcp.Element, core bool, ref *pfcp.RuleRef) (f EthernetFilter, err error) {
+func (p *planner) ethernetFilter(e *pfcp.Element, core bool, ref named) (f EthernetFilter, err error) {
 	group, err := e.Group()
 	if err != nil {
 		return f, err
@@ -205,7 +205,7 @@ const (
 
 // ethernetFilterByID finds a filter that was given before: of this direction, or of the other one where it is of both (TS
 // 29.244 5.13.3), when source and destination change places.
-func (p *planner) ethernetFilterByID(id uint32, core bool, ref *pfcp.RuleRef) (EthernetFilter, error) {
+func (p *planner) ethernetFilterByID(id uint32, core bool, ref named) (EthernetFilter, error) {
 	known := p.ethernetFilters
 	for _, r := range p.base.PDRs.All() {
 		for i := range r.PDI.Ethernet {
@@ -225,7 +225,7 @@ func (p *planner) ethernetFilterByID(id uint32, core bool, ref *pfcp.RuleRef) (E
 }
 
 // ethernetPDI reads what a PDI says of frames.
-func (p *planner) ethernetPDI(pdi *PDI, group pfcp.Elements, ref *pfcp.RuleRef) error {
+func (p *planner) ethernetPDI(pdi *PDI, group pfcp.Elements, ref named) error {
 	if e := group.First(ie.EthernetPDUSessionInformation); e != nil {
 		v, err := e.Uint8()
 		if err != nil {
@@ -277,7 +277,7 @@ func (p *planner) ethernetType(message pfcp.Elements) error {
 	if first == nil || n.Ethernet {
 		return nil
 	}
-	ref, offending := pdrKind.ref(uint32(first.ID)), uint16(ie.EthernetPDUSessionInformation)
+	ref, offending := named{pdrKind, uint32(first.ID)}, uint16(ie.EthernetPDUSessionInformation)
 	if len(first.PDI.Ethernet) > 0 {
 		offending = ie.EthernetPacketFilter
 	}
@@ -299,7 +299,7 @@ func (p *planner) checkEthernet() error {
 		return nil // as almost everywhere
 	}
 	for id, r := range n.PDRs.All() {
-		ref := pdrKind.ref(uint32(id))
+		ref := named{pdrKind, uint32(id)}
 		if n.Ethernet {
 			if err := n.checkFrames(r, ref); err != nil {
 				return err
@@ -326,13 +326,13 @@ func (p *planner) checkEthernet() error {
 		is, _ = n.Network(p.policy.Network)
 	}
 	if was != is {
-		return refuse(nil, ie.NetworkInstance, "an Ethernet PDU session stays in its network instance")
+		return refuse(named{}, ie.NetworkInstance, "an Ethernet PDU session stays in its network instance")
 	}
 	return nil
 }
 
 // checkFrames refuses what a PDR asks of IP packets.
-func (s *Set) checkFrames(r *PDR, ref *pfcp.RuleRef) error {
+func (s *Set) checkFrames(r *PDR, ref named) error {
 	const why = "PDR %d of an Ethernet PDU session has %s"
 	switch {
 	case len(r.PDI.Filters) > 0:
@@ -358,7 +358,7 @@ func (s *Set) checkFrames(r *PDR, ref *pfcp.RuleRef) error {
 }
 
 // checkBridge sees to it that a network instance is of the session's type.
-func (p *planner) checkBridge(instance string, ref *pfcp.RuleRef) error {
+func (p *planner) checkBridge(instance string, ref named) error {
 	network := uint16(0)
 	if p.policy.Network != nil {
 		network, _ = p.policy.Network(instance)
@@ -373,7 +373,7 @@ func (p *planner) checkBridge(instance string, ref *pfcp.RuleRef) error {
 }
 
 func (p *planner) checkEthernetFAR(r *FAR) error {
-	n, ref := p.change.Next, farKind.ref(r.ID)
+	n, ref := p.change.Next, named{farKind, r.ID}
 	if r.leavesByN6() {
 		if err := p.checkBridge(n.instanceOfFAR(r), ref); err != nil {
 			return err

@@ -73,9 +73,9 @@ var (
 )
 
 func (p *planner) far(r *FAR, group pfcp.Elements, create bool) error {
-	ref := pfcp.RuleRef{Type: ie.RuleIDTypeFAR, ID: r.ID}
+	ref := named{farKind, r.ID}
 	if e := group.First(ie.ApplyAction); e != nil {
-		if err := r.applyAction(e, &ref); err != nil {
+		if err := r.applyAction(e, ref); err != nil {
 			return err
 		}
 	} else if create {
@@ -100,19 +100,19 @@ func (p *planner) far(r *FAR, group pfcp.Elements, create bool) error {
 		if err != nil {
 			return err
 		}
-		if err := p.forwardingParameters(r, inner, create, &ref); err != nil {
+		if err := p.forwardingParameters(r, inner, create, ref); err != nil {
 			return err
 		}
 	} else if create && r.Action&Forward != 0 {
-		return &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: parameters, Rule: &ref, Detail: "FORW without Forwarding Parameters"}
+		return &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: parameters, Rule: ref.ref(), Detail: "FORW without Forwarding Parameters"}
 	}
-	if err := p.duplicatingParameters(r, group, create, &ref); err != nil {
+	if err := p.duplicatingParameters(r, group, create, ref); err != nil {
 		return err
 	}
-	return unsupported(group, unsupportedInFAR, &ref)
+	return unsupported(group, unsupportedInFAR, ref)
 }
 
-func (r *FAR) applyAction(e *pfcp.Element, ref *pfcp.RuleRef) error {
+func (r *FAR) applyAction(e *pfcp.Element, ref named) error {
 	v, err := e.Uint8() // one octet before Release 16, two since
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (r *FAR) applyAction(e *pfcp.Element, ref *pfcp.RuleRef) error {
 	return nil
 }
 
-func (p *planner) forwardingParameters(r *FAR, group pfcp.Elements, create bool, ref *pfcp.RuleRef) error {
+func (p *planner) forwardingParameters(r *FAR, group pfcp.Elements, create bool, ref named) error {
 	before := r.Outer
 	if e := group.First(ie.DestinationInterface); e == nil && create {
 		return pfcp.Missing(ie.DestinationInterface, "Forwarding Parameters")
@@ -162,7 +162,7 @@ func (p *planner) forwardingParameters(r *FAR, group pfcp.Elements, create bool,
 	} else if e != nil {
 		url, err := parseRedirect(e.Value)
 		if err == errShort {
-			return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Rule: ref, Detail: "Redirect Information is cut short"}
+			return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Rule: ref.ref(), Detail: "Redirect Information is cut short"}
 		}
 		if err != nil {
 			return refuse(ref, e.Type, "Redirect Information: %v", err)
@@ -179,13 +179,13 @@ func (p *planner) forwardingParameters(r *FAR, group pfcp.Elements, create bool,
 		r.HasEndpoint, r.Endpoint = true, v
 	}
 	if group.First(ie.ForwardingPolicy) != nil {
-		return &pfcp.Reject{Cause: ie.CauseInvalidForwardingPolicy, Offending: ie.ForwardingPolicy, Rule: ref, Detail: "this UPF has no forwarding policies"}
+		return &pfcp.Reject{Cause: ie.CauseInvalidForwardingPolicy, Offending: ie.ForwardingPolicy, Rule: ref.ref(), Detail: "this UPF has no forwarding policies"}
 	}
 	return unsupported(group, unsupportedInForwarding, ref)
 }
 
 // read reads what Forwarding Parameters and Duplicating Parameters have in common.
-func (f *Forwarding) read(group pfcp.Elements, create, duplicating bool, ref *pfcp.RuleRef) error {
+func (f *Forwarding) read(group pfcp.Elements, create, duplicating bool, ref named) error {
 	if e := group.First(ie.DestinationInterface); e != nil {
 		v, err := e.Uint8()
 		if err != nil {
@@ -216,7 +216,7 @@ func (f *Forwarding) read(group pfcp.Elements, create, duplicating bool, ref *pf
 	} else if e != nil {
 		o, err := parseOuterHeader(e.Value)
 		if err == errShort {
-			return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Rule: ref, Detail: "Outer Header Creation is cut short"}
+			return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Rule: ref.ref(), Detail: "Outer Header Creation is cut short"}
 		}
 		if err != nil {
 			return refuse(ref, e.Type, "Outer Header Creation: %v", err)
@@ -228,7 +228,7 @@ func (f *Forwarding) read(group pfcp.Elements, create, duplicating bool, ref *pf
 
 // duplicatingParameters reads one group for each destination of the copies (TS 29.244 7.5.2.3-3,
 // 7.5.4.3-3). One update of one destination changes it; any other number replaces them all.
-func (p *planner) duplicatingParameters(r *FAR, group pfcp.Elements, create bool, ref *pfcp.RuleRef) error {
+func (p *planner) duplicatingParameters(r *FAR, group pfcp.Elements, create bool, ref named) error {
 	parameters := ie.DuplicatingParameters
 	if !create {
 		parameters = ie.UpdateDuplicatingParameters
@@ -257,18 +257,18 @@ func (p *planner) duplicatingParameters(r *FAR, group pfcp.Elements, create bool
 			return err
 		}
 		if inner.First(ie.ForwardingPolicy) != nil {
-			return &pfcp.Reject{Cause: ie.CauseInvalidForwardingPolicy, Offending: ie.ForwardingPolicy, Rule: ref, Detail: "this UPF has no forwarding policies"}
+			return &pfcp.Reject{Cause: ie.CauseInvalidForwardingPolicy, Offending: ie.ForwardingPolicy, Rule: ref.ref(), Detail: "this UPF has no forwarding policies"}
 		}
 		list = append(list, f)
 	}
 	if len(list) > maxDuplicates {
-		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: parameters, Rule: ref, Detail: "too many copies of one packet"}
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: parameters, Rule: ref.ref(), Detail: "too many copies of one packet"}
 	}
 	if seen > 0 {
 		r.Duplicates = list
 	}
 	if r.Action&Duplicate != 0 && len(r.Duplicates) == 0 {
-		return &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: parameters, Rule: ref, Detail: "DUPL without Duplicating Parameters"}
+		return &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: parameters, Rule: ref.ref(), Detail: "DUPL without Duplicating Parameters"}
 	}
 	return nil
 }

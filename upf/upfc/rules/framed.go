@@ -18,7 +18,7 @@ import (
 // framedRoutes reads Framed-Route and Framed-IPv6-Route: those of the PDI or Traffic Endpoint, in place of what it had, as
 // its UE IP address is. An IE of length 0 takes them away (5.6.3). Framed-Routing asks for a routing
 // protocol where it is not 0 (RFC 2865 5.10), which this UPF does not speak.
-func framedRoutes(m *Match, group pfcp.Elements, ref *pfcp.RuleRef) error {
+func framedRoutes(m *Match, group pfcp.Elements, ref named) error {
 	first := true
 	for i := range group {
 		e := &group[i]
@@ -113,10 +113,10 @@ func (p *planner) checkRoutes() error {
 	v4, v6 := n.UEAddress().IsValid(), n.UEPrefix().IsValid()
 	for _, r := range all {
 		if r.Addr().Is4() && !v4 {
-			return refuse(nil, ie.FramedRoute, "framed route %s in a session without an IPv4 address", r)
+			return refuse(named{}, ie.FramedRoute, "framed route %s in a session without an IPv4 address", r)
 		}
 		if r.Addr().Is6() && !v6 {
-			return refuse(nil, ie.FramedIPv6Route, "framed route %s in a session without an IPv6 prefix", r)
+			return refuse(named{}, ie.FramedIPv6Route, "framed route %s in a session without an IPv6 prefix", r)
 		}
 	}
 	var err error
@@ -124,7 +124,7 @@ func (p *planner) checkRoutes() error {
 		n.Matches(r, func(m *Match) {
 			has := m.UEAddress.IsValid() || m.UEPrefix.IsValid() || len(m.Routes) > 0
 			if err == nil && r.PDI.SourceInterface == Core && has && !slices.Equal(m.Routes, all) {
-				err = refuse(pdrKind.ref(uint32(id)), ie.FramedRoute,
+				err = refuse(named{pdrKind, uint32(id)}, ie.FramedRoute,
 					"PDR %d has other framed routes than the session: this UPF wants the same ones beside each UE IP address of its downlink PDRs", id)
 			}
 		})

@@ -69,10 +69,10 @@ func addresses(b []byte, has4, has6 bool) (v4, v6 netip.Addr, rest []byte, err e
 	return v4, v6, b, nil
 }
 
-func (p *planner) fteid(m, before *Match, core bool, e *pfcp.Element, ref *pfcp.RuleRef) error {
+func (p *planner) fteid(m, before *Match, core bool, e *pfcp.Element, ref named) error {
 	f, err := parseFTEID(e.Value)
 	if err != nil {
-		return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: ie.FTEID, Rule: ref, Detail: "F-TEID is cut short"}
+		return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: ie.FTEID, Rule: ref.ref(), Detail: "F-TEID is cut short"}
 	}
 	m.FTEID, m.FTEID6, m.Chosen = FTEID{}, FTEID{}, false
 	if f.flags&fteidCH != 0 {
@@ -107,7 +107,7 @@ type chosen struct{ v4, v6 FTEID }
 
 // choose allocates an F-TEID (CH). One CHOOSE ID stands for one F-TEID in a message, and a PDR that
 // is updated keeps the one that it was given.
-func (p *planner) choose(m, before *Match, core bool, f parsedFTEID, ref *pfcp.RuleRef) error {
+func (p *planner) choose(m, before *Match, core bool, f parsedFTEID, ref named) error {
 	m.Chosen = true
 	v4, v6 := f.flags&fteidV4 != 0, f.flags&fteidV6 != 0
 	if !v4 && !v6 {
@@ -121,20 +121,20 @@ func (p *planner) choose(m, before *Match, core bool, f parsedFTEID, ref *pfcp.R
 	if c, ok := p.chosen[f.id]; hasID && ok {
 		if c.v4.IsValid() != v4 || c.v6.IsValid() != v6 {
 			// TS 29.244 5.5.3: the same CHOOSE ID asks for the same F-TEID.
-			return &pfcp.Reject{Cause: ie.CauseInvalidFTEIDAllocationOption, Offending: ie.FTEID, Rule: ref, Detail: "one CHOOSE ID with different IP versions"}
+			return &pfcp.Reject{Cause: ie.CauseInvalidFTEIDAllocationOption, Offending: ie.FTEID, Rule: ref.ref(), Detail: "one CHOOSE ID with different IP versions"}
 		}
 		m.FTEID, m.FTEID6 = c.v4, c.v6
 		return nil
 	}
 	if p.choices++; p.choices > maxChoices {
-		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.FTEID, Rule: ref, Detail: "too many F-TEIDs to be chosen in one message"}
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.FTEID, Rule: ref.ref(), Detail: "too many F-TEIDs to be chosen in one message"}
 	}
 	c4, c6, err := p.policy.ChooseFTEID(core, v4, v6)
 	if r := policyRefusal(err, ie.FTEID, ref); r != nil {
 		return r
 	}
 	if err != nil {
-		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.FTEID, Rule: ref, Detail: err.Error()}
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.FTEID, Rule: ref.ref(), Detail: err.Error()}
 	}
 	p.given = append(p.given, max(c4.TEID, c6.TEID))
 	if m.FTEID, m.FTEID6 = c4, c6; hasID {

@@ -75,17 +75,16 @@ func (s *Set) LeavesByN6() bool {
 }
 
 // network finds the network of N6 that serves a network instance, which the rule has named, or which is missing.
-// The rule is a PDR, or a FAR, whose caller says which.
-func (p *planner) network(name string, named bool, pdr int) (uint16, *pfcp.Reject) {
+func (p *planner) network(name string, given bool, ref named) (uint16, *pfcp.Reject) {
 	network, ok := p.policy.Network(name)
 	if ok {
 		return network, nil
 	}
-	if named {
-		return 0, &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Offending: ie.NetworkInstance, Rule: pdrRef(pdr),
+	if given {
+		return 0, &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Offending: ie.NetworkInstance, Rule: ref.ref(),
 			Detail: fmt.Sprintf("this UPF has no N6 for network instance %q", name)}
 	}
-	return 0, &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: ie.NetworkInstance, Rule: pdrRef(pdr),
+	return 0, &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: ie.NetworkInstance, Rule: ref.ref(),
 		Detail: "this UPF has several network instances, and none for a rule that names none"}
 }
 
@@ -105,12 +104,12 @@ func (p *planner) checkNetworks() error {
 				return
 			}
 			name := n.instance(m.NetworkInstance)
-			at, refused := p.network(name, m.NetworkInstance != "", int(id))
+			at, refused := p.network(name, m.NetworkInstance != "", named{pdrKind, uint32(id)})
 			switch {
 			case refused != nil:
 				err = refused
 			case found && at != network:
-				err = refuse(pdrRef(int(id)), ie.NetworkInstance, "network instance %q in a session whose UE is in %q", name, first)
+				err = refuse(named{pdrKind, uint32(id)}, ie.NetworkInstance, "network instance %q in a session whose UE is in %q", name, first)
 			default:
 				first, network, found = name, at, true
 			}

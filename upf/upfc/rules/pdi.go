@@ -59,7 +59,7 @@ const (
 	addMBSUnicast          = 302
 )
 
-func (p *planner) pdi(r *PDR, pdr pfcp.Elements, e *pfcp.Element, ref *pfcp.RuleRef) (PDI, error) {
+func (p *planner) pdi(r *PDR, pdr pfcp.Elements, e *pfcp.Element, ref named) (PDI, error) {
 	var pdi PDI
 	group, err := e.GroupIn(&p.inner)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *planner) pdi(r *PDR, pdr pfcp.Elements, e *pfcp.Element, ref *pfcp.Rule
 			return pdi, refuse(ref, ie.ApplicationID, "Application ID beside SDF filters: give the one or the other")
 		}
 		if p.policy.Application == nil || !p.policy.Application(pdi.Application) {
-			return pdi, &pfcp.Reject{Cause: pfcp.CauseUnknownApplicationID, Offending: ie.ApplicationID, Rule: ref,
+			return pdi, &pfcp.Reject{Cause: pfcp.CauseUnknownApplicationID, Offending: ie.ApplicationID, Rule: ref.ref(),
 				Detail: "no PFDs were provided for application " + pdi.Application}
 		}
 	}
@@ -149,7 +149,7 @@ func (p *planner) pdi(r *PDR, pdr pfcp.Elements, e *pfcp.Element, ref *pfcp.Rule
 
 // match reads what a PDI and a Traffic Endpoint have in common. before is what was there, from which
 // an F-TEID that was chosen stays; names are the IEs beside which pool identities stand.
-func (p *planner) match(m, before *Match, group, names pfcp.Elements, who wants, ref *pfcp.RuleRef) error {
+func (p *planner) match(m, before *Match, group, names pfcp.Elements, who wants, ref named) error {
 	if e := group.First(ie.NetworkInstance); e != nil {
 		n, err := p.networkInstance(e, ref)
 		if err != nil {
@@ -223,8 +223,17 @@ func (s *Set) Matches(r *PDR, f func(m *Match)) {
 	}
 }
 
-func (p *planner) networkInstance(e *pfcp.Element, ref *pfcp.RuleRef) (string, error) {
-	n := pfcp.Name(e.Value)
+// name reads a name, of which there are few.
+func (p *planner) name(b []byte) string {
+	if p.policy.Known == nil {
+		return pfcp.Name(b)
+	}
+	p.text = pfcp.AppendName(p.text[:0], b)
+	return p.policy.Known(p.text)
+}
+
+func (p *planner) networkInstance(e *pfcp.Element, ref named) (string, error) {
+	n := p.name(e.Value)
 	if p.policy.NetworkInstance != nil && !p.policy.NetworkInstance(n) {
 		return "", refuse(ref, ie.NetworkInstance, "network instance %q is not configured", n)
 	}

@@ -41,7 +41,7 @@ var unsupportedInPDR = []uint16{
 }
 
 func (p *planner) pdr(r *PDR, group pfcp.Elements, create bool) error {
-	ref := pfcp.RuleRef{Type: ie.RuleIDTypePDR, ID: uint32(r.ID)}
+	ref := named{pdrKind, uint32(r.ID)}
 	if e := group.First(ie.Precedence); e != nil {
 		v, err := e.Uint32()
 		if err != nil {
@@ -52,7 +52,7 @@ func (p *planner) pdr(r *PDR, group pfcp.Elements, create bool) error {
 		return pfcp.Missing(ie.Precedence, "Create PDR")
 	}
 	if e := group.First(ie.PDI); e != nil {
-		pdi, err := p.pdi(r, group, e, &ref)
+		pdi, err := p.pdi(r, group, e, ref)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (p *planner) pdr(r *PDR, group pfcp.Elements, create bool) error {
 			return err
 		}
 		if v >= removalsEnd {
-			return refuse(&ref, ie.OuterHeaderRemoval, "Outer Header Removal %d is not supported", v)
+			return refuse(ref, ie.OuterHeaderRemoval, "Outer Header Removal %d is not supported", v)
 		}
 		r.Removes, r.Removal = true, v
 	}
@@ -79,24 +79,27 @@ func (p *planner) pdr(r *PDR, group pfcp.Elements, create bool) error {
 		}
 		r.FAR = v
 	} else if create {
-		return &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: ie.FARID, Rule: &ref, Detail: "Create PDR without FAR ID"}
+		return &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: ie.FARID, Rule: ref.ref(), Detail: "Create PDR without FAR ID"}
 	}
-	if err := ruleIDs(group, ie.QERID, &r.QERs, abi.PdrQers, create, &ref); err != nil {
+	if err := p.ruleIDs(group, ie.QERID, &r.QERs, abi.PdrQers, create, ref); err != nil {
 		return err
 	}
-	if err := ruleIDs(group, ie.URRID, &r.URRs, abi.PdrUrrs, create, &ref); err != nil {
+	if err := p.ruleIDs(group, ie.URRID, &r.URRs, abi.PdrUrrs, create, ref); err != nil {
 		return err
 	}
-	if err := p.predefined(r, group, &ref); err != nil {
+	if err := p.predefined(r, group, ref); err != nil {
 		return err
 	}
-	return unsupported(group, unsupportedInPDR, &ref)
+	return unsupported(group, unsupportedInPDR, ref)
 }
 
 // ruleIDs reads the list of QER IDs or URR IDs of a PDR. When present it replaces (TS 29.244 table
 // 7.5.4.2-1); one of length 0 in an update takes all away (5.6.3).
-func ruleIDs(group pfcp.Elements, ieType uint16, into *[]uint32, limit int, create bool, ref *pfcp.RuleRef) error {
-	var list []uint32
+func (p *planner) ruleIDs(group pfcp.Elements, ieType uint16, into *[]uint32, limit int, create bool, ref named) error {
+	if cap(p.ids)-len(p.ids) < limit {
+		p.ids = make([]uint32, 0, max(16, limit))
+	}
+	list := p.ids[len(p.ids):]
 	present := false
 	for i := range group {
 		e := &group[i]
@@ -116,10 +119,14 @@ func ruleIDs(group pfcp.Elements, ieType uint16, into *[]uint32, limit int, crea
 		}
 	}
 	if len(list) > limit {
-		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ieType, Rule: ref, Detail: "more rules in one PDR than upf-u takes"}
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ieType, Rule: ref.ref(), Detail: "more rules in one PDR than upf-u takes"}
 	}
-	if present {
-		*into = list
+	if !present {
+		return nil
+	}
+	*into = nil
+	if n := len(p.ids) + len(list); len(list) > 0 {
+		*into, p.ids = p.ids[len(p.ids):n:n], p.ids[:n]
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ type Policy struct {
 	NetworkInstance func(name string) bool // nil: every network instance is accepted
 	// Network is the network of N6 (abi) that serves a network instance; false: none does. nil: there is one, for all.
 	Network func(name string) (uint16, bool)
+	// Known is a text that many sessions have, such as a network instance's name, without another copy. nil: each has its own.
+	Known func(b []byte) string
 	// Bridge says whether a network is one for the frames of Ethernet PDU sessions. nil: none is.
 	Bridge func(network uint16) bool
 	// ChooseFTEID and ChooseUE choose; an error that is a *pfcp.Reject says with which cause they do not.
@@ -55,12 +57,12 @@ type Change struct {
 }
 
 // policyRefusal is the policy's own refusal, of an IE of a rule; nil when err is none.
-func policyRefusal(err error, ieType uint16, rule *pfcp.RuleRef) error {
+func policyRefusal(err error, ieType uint16, rule named) error {
 	var r *pfcp.Reject
 	if !errors.As(err, &r) {
 		return nil
 	}
-	return &pfcp.Reject{Cause: r.Cause, Offending: ieType, Rule: rule, Detail: r.Detail}
+	return &pfcp.Reject{Cause: r.Cause, Offending: ieType, Rule: rule.ref(), Detail: r.Detail}
 }
 
 type planner struct {
@@ -76,6 +78,8 @@ type planner struct {
 	wanted          []wants
 	// The IEs of the rule that is being read, and of a group in it.
 	rule, inner pfcp.Elements
+	ids         []uint32 // room for the lists of QER IDs and URR IDs
+	text        []byte
 }
 
 // planners are used again, for the room that they have.
@@ -85,8 +89,8 @@ var planners = sync.Pool{New: func() any { return &planner{rule: make(pfcp.Eleme
 func (p *planner) free() {
 	clear(p.rule[:cap(p.rule)])
 	clear(p.inner[:cap(p.inner)])
-	*p = planner{rule: p.rule[:0], inner: p.inner[:0]}
-	if cap(p.rule)+cap(p.inner) <= 256 {
+	*p = planner{rule: p.rule[:0], inner: p.inner[:0], text: p.text[:0]}
+	if cap(p.rule)+cap(p.inner) <= 256 && cap(p.text) <= 4096 {
 		planners.Put(p)
 	}
 }
@@ -149,17 +153,6 @@ func (k *kind) ref(id uint32) *pfcp.RuleRef {
 	return &pfcp.RuleRef{Type: k.rule, ID: id}
 }
 
-// noPDR is in place of a PDR's ID.
-const noPDR = -1
-
-// pdrRef names a PDR where it is needed, which is where something is refused.
-func pdrRef(pdr int) *pfcp.RuleRef {
-	if pdr == noPDR {
-		return nil
-	}
-	return pdrKind.ref(uint32(pdr))
-}
-
 // each calls f for every grouped IE of one type, with the ID of the rule that it is about. The group is f's until it returns.
 func (p *planner) each(message pfcp.Elements, ieType uint16, k *kind, verb string, f func(id uint32, group pfcp.Elements) error) error {
 	for i := range message {
@@ -188,7 +181,7 @@ type number interface{ ~uint8 | ~uint16 | ~uint32 }
 func remove[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *ByID[K, V]) error {
 	return p.each(message, k.remove, k, "Remove", func(id uint32, _ pfcp.Elements) error {
 		if !rules.Has(K(id)) || k.id == ie.URRID && id == InactivityURR {
-			return refuse(k.ref(id), k.id, "Remove %s: there is no %s %d", k.name, k.name, id)
+			return refuse(named{k, id}, k.id, "Remove %s: there is no %s %d", k.name, k.name, id)
 		}
 		rules.Delete(K(id))
 		p.change.Rules = true
@@ -245,12 +238,26 @@ func (p *planner) remove(message pfcp.Elements) error {
 	return nil
 }
 
-// put reads one Create or Update IE into rules: a new or a copied rule, never one in place.
+// put reads the Create or Update IEs of a sort into rules: new or copied rules, never those in place.
 func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *ByID[K, *V], limit int, create bool,
-	fresh func(K) *V, read func(*V, pfcp.Elements, bool) error) error {
+	idOf func(*V) *K, read func(*V, pfcp.Elements, bool) error) error {
 	ieType, verb := k.create, "Create"
 	if !create {
 		ieType, verb = k.update, "Update"
+	}
+	n := 0
+	for i := range message {
+		if message[i].Type == ieType {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	n = min(n, limit+1)
+	room := make([]V, n) // together: they mostly end together, too
+	if create {
+		*rules = slices.Grow(*rules, n)
 	}
 	return p.each(message, ieType, k, verb, func(id uint32, group pfcp.Elements) error {
 		old, exists := rules.Find(K(id))
@@ -259,11 +266,15 @@ func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *ByI
 			if exists {
 				what = "there already is a"
 			}
-			return refuse(k.ref(id), k.id, "%s %s: %s %s %d", verb, k.name, what, k.name, id)
+			return refuse(named{k, id}, k.id, "%s %s: %s %s %d", verb, k.name, what, k.name, id)
 		}
-		r := fresh(K(id))
+		r := &room[0]
 		if exists {
 			*r = *old
+		}
+		*idOf(r) = K(id)
+		if room = room[1:]; len(room) == 0 {
+			room = make([]V, 1)
 		}
 		if err := read(r, group, create); err != nil {
 			return err
@@ -282,20 +293,20 @@ func (p *planner) update(message pfcp.Elements) error { return p.put(message, fa
 
 func (p *planner) put(message pfcp.Elements, create bool) error {
 	n := p.change.Next
-	err := put(p, message, barKind, &n.BARs, abi.SessionBars, create, func(id uint8) *BAR { return &BAR{ID: id} }, p.bar)
+	err := put(p, message, barKind, &n.BARs, abi.SessionBars, create, func(r *BAR) *uint8 { return &r.ID }, p.bar)
 	if err != nil {
 		return err
 	}
-	if err := put(p, message, farKind, &n.FARs, abi.SessionFars, create, func(id uint32) *FAR { return &FAR{ID: id} }, p.far); err != nil {
+	if err := put(p, message, farKind, &n.FARs, abi.SessionFars, create, func(r *FAR) *uint32 { return &r.ID }, p.far); err != nil {
 		return err
 	}
-	if err := put(p, message, qerKind, &n.QERs, abi.SessionQers, create, func(id uint32) *QER { return &QER{ID: id} }, p.qer); err != nil {
+	if err := put(p, message, qerKind, &n.QERs, abi.SessionQers, create, func(r *QER) *uint32 { return &r.ID }, p.qer); err != nil {
 		return err
 	}
-	if err := put(p, message, urrKind, &n.URRs, abi.SessionUrrs, create, func(id uint32) *URR { return &URR{ID: id} }, p.urr); err != nil {
+	if err := put(p, message, urrKind, &n.URRs, abi.SessionUrrs, create, func(r *URR) *uint32 { return &r.ID }, p.urr); err != nil {
 		return err
 	}
-	err = put(p, message, endpointKind, &n.Endpoints, maxEndpoints, create, func(id uint8) *Endpoint { return &Endpoint{ID: id} },
+	err = put(p, message, endpointKind, &n.Endpoints, maxEndpoints, create, func(r *Endpoint) *uint8 { return &r.ID },
 		func(r *Endpoint, group pfcp.Elements, create bool) error {
 			before, before6 := r.FTEID, r.FTEID6
 			if err := p.endpoint(r, group, create); err != nil {
@@ -309,7 +320,7 @@ func (p *planner) put(message pfcp.Elements, create bool) error {
 	if err != nil {
 		return err
 	}
-	return put(p, message, pdrKind, &n.PDRs, abi.SessionPdrs, create, func(id uint16) *PDR { return &PDR{ID: id} },
+	return put(p, message, pdrKind, &n.PDRs, abi.SessionPdrs, create, func(r *PDR) *uint16 { return &r.ID },
 		func(r *PDR, group pfcp.Elements, create bool) error {
 			before, before6 := r.PDI.FTEID, r.PDI.FTEID6
 			if err := p.pdr(r, group, create); err != nil {
@@ -360,7 +371,7 @@ func (p *planner) flags(message pfcp.Elements) error {
 func (p *planner) query(message pfcp.Elements) error {
 	return p.each(message, ie.QueryURR, urrKind, "Query", func(id uint32, _ pfcp.Elements) error {
 		if p.base.URRs.Get(id) == nil || id == InactivityURR {
-			return refuse(urrKind.ref(id), ie.URRID, "Query URR: there is no URR %d", id)
+			return refuse(named{urrKind, id}, ie.URRID, "Query URR: there is no URR %d", id)
 		}
 		if p.change.Next.URRs.Get(id) != nil && !slices.Contains(p.change.Query, id) {
 			p.change.Query = append(p.change.Query, id)
@@ -377,12 +388,12 @@ func (p *planner) check(pfcp.Elements) error {
 	n := p.change.Next
 	var ue ueOf
 	for _, e := range n.Endpoints.All() {
-		if err := ue.add(&e.Match, noPDR); err != nil {
+		if err := ue.add(&e.Match, named{}); err != nil {
 			return err
 		}
 	}
 	for id, r := range n.PDRs.All() {
-		if err := ue.add(&r.PDI.Match, int(id)); err != nil {
+		if err := ue.add(&r.PDI.Match, named{pdrKind, uint32(id)}); err != nil {
 			return err
 		}
 	}
@@ -416,16 +427,16 @@ type ueOf struct {
 }
 
 // add takes in what a PDR or Traffic Endpoint matches.
-func (u *ueOf) add(m *Match, pdr int) error {
+func (u *ueOf) add(m *Match, ref named) error {
 	if m.UEAddress.IsValid() {
 		if u.v4.IsValid() && u.v4 != m.UEAddress {
-			return refuse(pdrRef(pdr), ie.UEIPAddress, "UE IP address %s in a session that has %s", m.UEAddress, u.v4)
+			return refuse(ref, ie.UEIPAddress, "UE IP address %s in a session that has %s", m.UEAddress, u.v4)
 		}
 		u.v4 = m.UEAddress
 	}
 	if m.UEPrefix.IsValid() {
 		if u.v6.IsValid() && u.v6 != m.UEPrefix {
-			return refuse(pdrRef(pdr), ie.UEIPAddress, "UE IP prefix %s in a session that has %s", m.UEPrefix, u.v6)
+			return refuse(ref, ie.UEIPAddress, "UE IP prefix %s in a session that has %s", m.UEPrefix, u.v6)
 		}
 		u.v6 = m.UEPrefix
 	}
@@ -434,23 +445,23 @@ func (u *ueOf) add(m *Match, pdr int) error {
 
 func (p *planner) checkPDR(r *PDR, hasUE bool) error {
 	n := p.change.Next
-	ref := pfcp.RuleRef{Type: ie.RuleIDTypePDR, ID: uint32(r.ID)}
+	ref := named{pdrKind, uint32(r.ID)}
 	if n.FARs.Get(r.FAR) == nil {
-		return refuse(&ref, ie.FARID, "PDR %d names FAR %d, which does not exist", r.ID, r.FAR)
+		return refuse(ref, ie.FARID, "PDR %d names FAR %d, which does not exist", r.ID, r.FAR)
 	}
 	for _, q := range r.QERs {
 		if n.QERs.Get(q) == nil {
-			return refuse(&ref, ie.QERID, "PDR %d names QER %d, which does not exist", r.ID, q)
+			return refuse(ref, ie.QERID, "PDR %d names QER %d, which does not exist", r.ID, q)
 		}
 	}
 	for _, u := range r.URRs {
 		if n.URRs.Get(u) == nil {
-			return refuse(&ref, ie.URRID, "PDR %d names URR %d, which does not exist", r.ID, u)
+			return refuse(ref, ie.URRID, "PDR %d names URR %d, which does not exist", r.ID, u)
 		}
 	}
 	for _, id := range r.PDI.Endpoints {
 		if n.Endpoints.Get(id) == nil {
-			return refuse(&ref, ie.TrafficEndpointID, "PDR %d names Traffic Endpoint %d, which does not exist", r.ID, id)
+			return refuse(ref, ie.TrafficEndpointID, "PDR %d names Traffic Endpoint %d, which does not exist", r.ID, id)
 		}
 	}
 	var err error
@@ -458,15 +469,15 @@ func (p *planner) checkPDR(r *PDR, hasUE bool) error {
 		switch {
 		case err != nil:
 		case r.PDI.SourceInterface == Access && !m.hasFTEID():
-			err = refuse(&ref, ie.FTEID, "PDR %d on access has no local F-TEID to be found by", r.ID)
+			err = refuse(ref, ie.FTEID, "PDR %d on access has no local F-TEID to be found by", r.ID)
 		case !m.hasFTEID() && !hasUE && !n.Ethernet:
-			err = refuse(&ref, ie.UEIPAddress, "PDR %d has neither a local F-TEID nor a UE IP address to be found by", r.ID)
+			err = refuse(ref, ie.UEIPAddress, "PDR %d has neither a local F-TEID nor a UE IP address to be found by", r.ID)
 		case m.hasFTEID() && (!r.Removes || tunnelRemove&(1<<r.Removal) == 0),
 			!m.hasFTEID() && r.Removes && tunnelRemove&(1<<r.Removal) != 0:
 			// upf-u rewrites the outer header as a whole: it is removed where there is one, and only there.
-			err = refuse(&ref, ie.OuterHeaderRemoval, "PDR %d: removal of a GTP-U header goes with a local F-TEID", r.ID)
+			err = refuse(ref, ie.OuterHeaderRemoval, "PDR %d: removal of a GTP-U header goes with a local F-TEID", r.ID)
 		case r.Removes && (r.Removal == removeGTPU4 && !m.FTEID.IsValid() || r.Removal == removeGTPU6 && !m.FTEID6.IsValid()):
-			err = refuse(&ref, ie.OuterHeaderRemoval, "PDR %d removes an outer header of another IP version than its local F-TEID's", r.ID)
+			err = refuse(ref, ie.OuterHeaderRemoval, "PDR %d removes an outer header of another IP version than its local F-TEID's", r.ID)
 		}
 	})
 	return err
@@ -478,7 +489,7 @@ func (p *planner) checkFAR(r *FAR) *pfcp.Reject {
 	}
 	n := p.change.Next
 	if p.policy.Network != nil && r.leavesByN6() {
-		if _, err := p.network(n.instanceOfFAR(r), r.NetworkInstance != "", noPDR); err != nil {
+		if _, err := p.network(n.instanceOfFAR(r), r.NetworkInstance != "", named{farKind, r.ID}); err != nil {
 			return err
 		}
 	}

@@ -22,9 +22,9 @@ type Predefined struct {
 }
 
 // predefined reads the names that a PDR activates and deactivates.
-func (p *planner) predefined(r *PDR, group pfcp.Elements, ref *pfcp.RuleRef) error {
+func (p *planner) predefined(r *PDR, group pfcp.Elements, ref named) error {
 	unknown := func(e *pfcp.Element, format string, args ...any) error {
-		return &pfcp.Reject{Cause: pfcp.CauseUnknownPredefinedRule, Offending: e.Type, Rule: ref, Detail: fmt.Sprintf(format, args...)}
+		return &pfcp.Reject{Cause: pfcp.CauseUnknownPredefinedRule, Offending: e.Type, Rule: ref.ref(), Detail: fmt.Sprintf(format, args...)}
 	}
 	names := slices.Clone(r.Predefined)
 	// Deactivation first, so that one message can put another rule in an old one's place.

@@ -41,7 +41,7 @@ const (
 )
 
 func (p *planner) qer(r *QER, group pfcp.Elements, create bool) error {
-	ref := pfcp.RuleRef{Type: ie.RuleIDTypeQER, ID: r.ID}
+	ref := named{qerKind, r.ID}
 	if create && group.First(ie.GateStatus) == nil {
 		return pfcp.Missing(ie.GateStatus, "Create QER")
 	}
@@ -50,16 +50,16 @@ func (p *planner) qer(r *QER, group pfcp.Elements, create bool) error {
 		if group.First(e.Type) != e {
 			continue // the first one counts
 		}
-		if err := r.element(e, e.Removes(create), &ref); err != nil {
+		if err := r.element(e, e.Removes(create), ref); err != nil {
 			return err
 		}
 	}
-	return unsupported(group, unsupportedInQER, &ref)
+	return unsupported(group, unsupportedInQER, ref)
 }
 
 // element reads one IE of a QER; removed says that an update takes the parameter away (TS 29.244
 // 5.6.3).
-func (r *QER) element(e *pfcp.Element, removed bool, ref *pfcp.RuleRef) (err error) {
+func (r *QER) element(e *pfcp.Element, removed bool, ref named) (err error) {
 	var v uint8
 	switch e.Type {
 	case ie.GateStatus:
@@ -113,7 +113,7 @@ func (r *QER) element(e *pfcp.Element, removed bool, ref *pfcp.RuleRef) (err err
 		}
 		if v&markingTTC != 0 {
 			if len(e.Value) < 3 {
-				return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Rule: ref, Detail: "DL Flow Level Marking is cut short"}
+				return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Rule: ref.ref(), Detail: "DL Flow Level Marking is cut short"}
 			}
 			r.HasToS, r.ToS, r.ToSMask = true, e.Value[1], e.Value[2]
 		}

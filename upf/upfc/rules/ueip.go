@@ -70,13 +70,13 @@ type wants struct {
 	core     bool // packets come from there
 	v4, v6   bool
 	pools    []string // UE IP Address Pool Identities
-	ref      *pfcp.RuleRef
+	ref      named
 }
 
-func (p *planner) ueAddress(m *Match, e *pfcp.Element, names pfcp.Elements, who wants, ref *pfcp.RuleRef) error {
+func (p *planner) ueAddress(m *Match, e *pfcp.Element, names pfcp.Elements, who wants, ref named) error {
 	u, err := parseUEAddress(e.Value)
 	if err == errShort {
-		return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: ie.UEIPAddress, Rule: ref, Detail: "UE IP Address is cut short"}
+		return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: ie.UEIPAddress, Rule: ref.ref(), Detail: "UE IP Address is cut short"}
 	}
 	if err != nil {
 		return refuse(ref, ie.UEIPAddress, "UE IP Address: %v", err)
@@ -166,7 +166,7 @@ func (p *planner) chooseUEs(pfcp.Elements) error {
 		}
 		choose := func(is6 bool) (netip.Prefix, error) {
 			if p.policy.ChooseUE == nil {
-				return netip.Prefix{}, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.UEIPAddress, Rule: w.ref,
+				return netip.Prefix{}, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.UEIPAddress, Rule: w.ref.ref(),
 					Detail: "this UPF has no pool of UE IP addresses"}
 			}
 			u, err := p.policy.ChooseUE(next, instances, w.pools, is6)
@@ -174,7 +174,7 @@ func (p *planner) chooseUEs(pfcp.Elements) error {
 				return u, r
 			}
 			if err != nil {
-				return u, &pfcp.Reject{Cause: pfcp.CauseAllAddressesOccupied, Offending: ie.UEIPAddress, Rule: w.ref, Detail: err.Error()}
+				return u, &pfcp.Reject{Cause: pfcp.CauseAllAddressesOccupied, Offending: ie.UEIPAddress, Rule: w.ref.ref(), Detail: err.Error()}
 			}
 			return u, nil
 		}

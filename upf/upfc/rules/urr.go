@@ -303,7 +303,8 @@ func (p *planner) urr(r *URR, group pfcp.Elements, create bool) error {
 	}
 	r.More = nil
 	if !more.empty() {
-		r.More = &more
+		kept := more // which stays here: few URRs have more
+		r.More = &kept
 	}
 	if given != (Granted{URR: r.ID}) {
 		p.change.Granted = append(p.change.Granted, given)

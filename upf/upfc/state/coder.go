@@ -184,7 +184,7 @@ func (c *coder) name(s *string) {
 			c.fail(errShort)
 			return
 		}
-		v := c.known.get(c.take(int(l)))
+		v := c.known.Get(c.take(int(l)))
 		if v == "" || slices.Contains(c.names, v) {
 			c.fail(errReference)
 			return
@@ -357,7 +357,8 @@ func NewStrings() *Strings {
 	return s
 }
 
-func (s *Strings) get(b []byte) string {
+// Get is the text of b.
+func (s *Strings) Get(b []byte) string {
 	if s == nil {
 		return string(b)
 	}
