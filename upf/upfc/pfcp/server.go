@@ -21,11 +21,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
-	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
 	"core5g.dev/core5g/upf/upfc/machine"
@@ -65,8 +63,9 @@ type Options struct {
 
 // Server is one PFCP entity.
 type Server struct {
-	conn    *net.UDPConn // nil: it has no socket (New)
-	batch   *ipv4.PacketConn
+	conn    *net.UDPConn    // nil: it has no socket (New)
+	socket  syscall.RawConn // the same
+	v6      bool            // it speaks IPv6
 	opt     Options
 	cache   *responseCache
 	running chan struct{} // one token a request in execution that is not a session's
@@ -92,9 +91,6 @@ const (
 	lanes      = 128
 )
 
-// datagrams is how many are received or sent with one system call.
-const datagrams = 32
-
 // Listen binds the socket.
 func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
@@ -115,7 +111,11 @@ func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
 	}
 	s := newServer(opt)
 	s.conn = pc.(*net.UDPConn)
-	s.batch, s.leave = ipv4.NewPacketConn(s.conn), s.out.put
+	s.leave, s.v6 = s.out.put, network == "udp"
+	if s.socket, err = s.conn.SyscallConn(); err != nil {
+		_ = s.conn.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -184,13 +184,9 @@ func (s *Server) Serve(ctx context.Context, h Handler) error {
 	// A blocked read ends, answers to what is being executed still leave.
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	in := make([]ipv4.Message, datagrams)
-	for i := range in {
-		in[i].Buffers = [][]byte{make([]byte, 1<<16)}
-		in[i].OOB = make([]byte, unix.CmsgSpace(timespecSize))
-	}
+	in := newBurst(1 << 16)
 	for {
-		n, err := s.batch.ReadBatch(in, 0)
+		n, err := in.receive(s.socket)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -201,30 +197,10 @@ func (s *Server) Serve(ctx context.Context, h Handler) error {
 			continue // an ICMP error of an earlier send
 		}
 		now := time.Now()
-		for i := range in[:n] {
-			from := in[i].Addr.(*net.UDPAddr).AddrPort()
-			from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-			s.receive(h, in[i].Buffers[0][:in[i].N], from, arrival(in[i].OOB[:in[i].NN], now))
+		for i := range n {
+			s.receive(h, in.octets(i), in.from(i), in.arrived(i, now))
 		}
 	}
-}
-
-// timespecSize is that of the kernel's struct timespec.
-const timespecSize = int(unsafe.Sizeof(unix.Timespec{}))
-
-// arrival is when the kernel received a datagram, by its control messages (SO_TIMESTAMPNS); otherwise the time
-// at which it was read.
-func arrival(control []byte, read time.Time) time.Time {
-	header := unix.CmsgLen(0)
-	if len(control) < header+timespecSize {
-		return read
-	}
-	h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
-	if h.Level != unix.SOL_SOCKET || h.Type != unix.SO_TIMESTAMPNS {
-		return read
-	}
-	at := (*unix.Timespec)(unsafe.Pointer(&control[header]))
-	return time.Unix(at.Unix())
 }
 
 // request is one that is to be executed, with all that it needs for that.
@@ -451,11 +427,7 @@ func (o *outbox) take(empty []datagram) []datagram {
 // write sends what is in the outbox until ctx ends and nothing is left.
 func (s *Server) write(ctx context.Context) {
 	var list []datagram
-	out := make([]ipv4.Message, datagrams)
-	addrs := make([]net.UDPAddr, datagrams)
-	for i := range out {
-		out[i].Buffers, out[i].Addr = make([][]byte, 1), &addrs[i]
-	}
+	out := newBurst(0)
 	for {
 		if list = s.out.take(list); len(list) == 0 {
 			select {
@@ -470,11 +442,11 @@ func (s *Server) write(ctx context.Context) {
 		for rest := list; len(rest) > 0; {
 			n := min(len(rest), datagrams)
 			for i, d := range rest[:n] {
-				out[i].Buffers[0] = d.b
-				addrs[i] = *net.UDPAddrFromAddrPort(d.to)
+				out.put(i, d.b)
+				out.to(i, d.to, s.v6)
 			}
 			for sent := 0; sent < n; {
-				k, err := s.batch.WriteBatch(out[sent:n], 0)
+				k, err := out.send(s.socket, sent, n-sent)
 				if err != nil {
 					s.opt.Log.Warn("PFCP datagram not sent", "to", rest[sent].to, "err", err)
 					k = 1 // the first one is at fault
