@@ -152,15 +152,15 @@ type put struct {
 	compiled compile.Session
 	blob     []byte
 
-	in compile.Input // what it is compiled of
-	of *state.Session
+	in   compile.Input // what it is compiled of
+	node string
 }
 
 // newPut is compiled again and again: what it asks of the agent and its room are as good for the next session.
 func newPut(a *Agent) *put {
 	p := &put{}
 	p.in = compile.Input{
-		Applications: func(id string) *rules.ApplicationPFDs { return a.application(p.of.Node, id) },
+		Applications: func(id string) *rules.ApplicationPFDs { return a.application(p.node, id) },
 		Predefined:   func(name string) *rules.Predefined { return a.predefined[name] },
 		Local:        a.own(),
 	}
@@ -204,12 +204,12 @@ func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.Index, &s.
 // encode makes it ready. Whoever does not call done with it, lets go of it.
 func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	p := a.puts.Get().(*put)
-	p.index, p.rules, p.of = index, true, st
+	p.index, p.rules, p.node = index, true, st.Node
 	in := &p.in
 	in.Rules, in.QERSlots, in.GBRSlots, in.Meters = st.Rules, st.QERSlots, st.GBRSlots, st.Meters
 	in.Network, in.Bridge = a.networks().Finder(), a.isBridge()
 	err := p.compiled.Compile(in)
-	p.of, in.Rules, in.QERSlots, in.GBRSlots, in.Meters = nil, nil, nil, nil, nil
+	in.Rules, in.QERSlots, in.GBRSlots, in.Meters = nil, nil, nil, nil
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,8 @@ type Events interface {
 // Conn is a connection to one life of upf-u.
 type Conn struct {
 	c      *net.UnixConn
-	peer   Peer // instead of c (Attach)
+	raw    syscall.RawConn // the same
+	peer   Peer            // instead of c (Attach)
 	hello  abi.Hello
 	shm    *Shm
 	events Events
@@ -110,7 +111,10 @@ func Dial(ctx context.Context, path string, events Events, log *slog.Logger) (*C
 	}
 	c := &Conn{c: nc.(*net.UnixConn), events: events, log: log, done: make(chan struct{}), groups: map[uint32]*group{}}
 	c.work.L = &c.mu
-	if err := c.greet(); err != nil {
+	if c.raw, err = c.c.SyscallConn(); err == nil {
+		err = c.greet()
+	}
+	if err != nil {
 		_ = nc.Close()
 		return nil, fmt.Errorf("HELLO: %w", err)
 	}
@@ -372,11 +376,33 @@ func (c *Conn) send(b []byte) error {
 	if err := c.c.SetWriteDeadline(time.Now().Add(Timeout)); err != nil {
 		return ErrLost
 	}
-	if _, err := c.c.Write(b); err != nil {
+	if _, err := c.call(c.raw.Write, unix.SYS_WRITE, b); err != nil {
 		c.Abandon()
 		return ErrLost
 	}
 	return nil
+}
+
+// call reads or writes a datagram. Go's scheduler hears nothing of it: it would take what lasts longer than 20 µs for a call that blocks, and give the rest of
+// the work to another thread. The socket does not block.
+func (c *Conn) call(ready func(func(fd uintptr) bool) error, trap uintptr, b []byte) (n int, err error) {
+	var errno syscall.Errno
+	err = ready(func(fd uintptr) bool {
+		for {
+			var r uintptr
+			if r, _, errno = unix.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))); errno != unix.EINTR {
+				n = int(r)
+				return errno != unix.EAGAIN
+			}
+		}
+	})
+	if err == nil && errno != 0 {
+		err = errno
+	}
+	if err != nil {
+		n = 0
+	}
+	return n, err
 }
 
 // Dump reads back what upf-u keeps: f gets the records, META and SESSION_STATE, of one datagram after
@@ -410,7 +436,7 @@ func (c *Conn) read() {
 	defer c.Abandon()
 	buf := make([]byte, abi.MsgMax+1)
 	for {
-		n, err := c.c.Read(buf)
+		n, err := c.call(c.raw.Read, unix.SYS_READ, buf)
 		if err != nil || n == 0 {
 			c.err = fmt.Errorf("%w: %v", ErrLost, err)
 			return

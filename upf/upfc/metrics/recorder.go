@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,6 +33,11 @@ var latencyBuckets = []float64{20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3,
 type Recorder struct {
 	messages, retransmissions, reports, usageReports, restarts, dropped *prometheus.CounterVec
 	latency                                                             *prometheus.HistogramVec
+
+	// What has been counted before, by its labels: each message is.
+	mu       sync.RWMutex
+	ofLabels map[[3]string]prometheus.Counter
+	ofType   map[string]prometheus.Observer
 }
 
 // NewRecorder makes the counters and registers them.
@@ -44,7 +50,8 @@ func NewRecorder(reg prometheus.Registerer) *Recorder {
 	r := &Recorder{
 		messages: vec(messages), retransmissions: vec(retransmissions), reports: vec(reports),
 		usageReports: vec(usageReports), restarts: vec(restarts), dropped: vec(dropped),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: latency.Name, Help: latency.Help, Buckets: latencyBuckets}, latency.Labels),
+		latency:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: latency.Name, Help: latency.Help, Buckets: latencyBuckets}, latency.Labels),
+		ofLabels: map[[3]string]prometheus.Counter{}, ofType: map[string]prometheus.Observer{},
 	}
 	reg.MustRegister(r.latency)
 	for _, peer := range []string{"upf-u", "upf-c", "cp"} { // 0 from the start, so that a rate sees the first
@@ -55,7 +62,21 @@ func NewRecorder(reg prometheus.Registerer) *Recorder {
 
 // Message counts a PFCP message.
 func (r *Recorder) Message(direction, msgType, cause string) {
-	r.messages.WithLabelValues(direction, msgType, cause).Inc()
+	known(r, r.ofLabels, [3]string{direction, msgType, cause}, func() prometheus.Counter { return r.messages.WithLabelValues(direction, msgType, cause) }).Inc()
+}
+
+// known is what was found before.
+func known[K comparable, V any](r *Recorder, list map[K]V, key K, find func() V) V {
+	r.mu.RLock()
+	v, ok := list[key]
+	r.mu.RUnlock()
+	if !ok {
+		v = find()
+		r.mu.Lock()
+		list[key] = v
+		r.mu.Unlock()
+	}
+	return v
 }
 
 // Retransmission counts a request that came again ("in") or that we repeat ("out").
@@ -65,7 +86,7 @@ func (r *Recorder) Retransmission(direction, msgType string) {
 
 // Latency notes how long a request took.
 func (r *Recorder) Latency(msgType string, d time.Duration) {
-	r.latency.WithLabelValues(msgType).Observe(d.Seconds())
+	known(r, r.ofType, msgType, func() prometheus.Observer { return r.latency.WithLabelValues(msgType) }).Observe(d.Seconds())
 }
 
 // Restart counts a restart of a peer.

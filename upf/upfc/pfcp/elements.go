@@ -56,6 +56,20 @@ func parseElements(list Elements, b []byte) (Elements, error) {
 	return list, nil
 }
 
+// Types are those of some IEs, as far as 64 bits can say.
+type Types uint64
+
+// Types are those that are there.
+func (l Elements) Types() (t Types) {
+	for i := range l {
+		t |= 1 << (l[i].Type % 64)
+	}
+	return t
+}
+
+// May says whether there may be an IE of a type; false: there is none.
+func (t Types) May(ieType uint16) bool { return t>>(ieType%64)&1 != 0 }
+
 // First finds the first IE of a type; nil when there is none.
 func (l Elements) First(ieType uint16) *Element {
 	for i := range l {

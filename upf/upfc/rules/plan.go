@@ -254,7 +254,7 @@ func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *ByI
 	if n == 0 {
 		return nil
 	}
-	n = min(n, limit+1)
+	n = min(n, limit)
 	room := make([]V, n) // together: they mostly end together, too
 	if create {
 		*rules = slices.Grow(*rules, n)
@@ -268,14 +268,15 @@ func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules *ByI
 			}
 			return refuse(named{k, id}, k.id, "%s %s: %s %s %d", verb, k.name, what, k.name, id)
 		}
+		if len(room) == 0 {
+			room = make([]V, 1)
+		}
 		r := &room[0]
+		room = room[1:]
 		if exists {
 			*r = *old
 		}
 		*idOf(r) = K(id)
-		if room = room[1:]; len(room) == 0 {
-			room = make([]V, 1)
-		}
 		if err := read(r, group, create); err != nil {
 			return err
 		}

@@ -191,8 +191,9 @@ func (p *planner) urr(r *URR, group pfcp.Elements, create bool) error {
 	if r.ID == InactivityURR {
 		return fail(ie.URRID, "URR ID %#x is this UPF's own", r.ID)
 	}
+	types := group.Types() // most of what a URR can have, it has not
 	for _, t := range unsupportedInURR {
-		if group.First(t) != nil {
+		if types.May(t) && group.First(t) != nil {
 			return fail(t, "not supported")
 		}
 	}
@@ -228,13 +229,16 @@ func (p *planner) urr(r *URR, group pfcp.Elements, create bool) error {
 
 	more := *r.Rest()
 	given := Granted{URR: r.ID}
-	if err := p.urrTimes(r, &more, &given, group, create, fail); err != nil {
+	if err := p.urrTimes(r, &more, &given, group, types, create, fail); err != nil {
 		return err
 	}
 	for _, v := range []struct {
 		ieType uint16
 		into   *Volume
 	}{{ie.VolumeThreshold, &r.Threshold}, {ie.VolumeQuota, &more.Quota}, {ie.SubsequentVolumeThreshold, &more.NextThreshold}, {ie.SubsequentVolumeQuota, &more.NextQuota}} {
+		if !types.May(v.ieType) {
+			continue
+		}
 		e := group.First(v.ieType)
 		if e == nil {
 			continue
@@ -329,7 +333,7 @@ func (m *URRMore) empty() bool {
 }
 
 // urrTimes reads the IEs that hold a time in seconds.
-func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Elements, create bool, fail func(uint16, string, ...any) error) error {
+func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Elements, types pfcp.Types, create bool, fail func(uint16, string, ...any) error) error {
 	ignored := false
 	for _, d := range []struct {
 		ieType uint16
@@ -347,6 +351,9 @@ func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Ele
 		{ie.SubsequentTimeThreshold, &more.NextTime, &ignored},
 		{ie.SubsequentTimeQuota, &more.NextTimeQuota, &more.HasNextTimeQuota},
 	} {
+		if !types.May(d.ieType) {
+			continue
+		}
 		e := group.First(d.ieType)
 		if e.Removes(create) {
 			*d.into = 0

@@ -123,9 +123,7 @@ func (c *coder) flags(list ...*bool) {
 	if !c.reading {
 		var o byte
 		for i, f := range list {
-			if *f {
-				o |= 1 << i
-			}
+			o |= one(*f) << i
 		}
 		c.b = append(c.b, o)
 		return
@@ -140,6 +138,14 @@ func (c *coder) flags(list ...*bool) {
 	for i, f := range list {
 		*f = b[0]&(1<<i) != 0
 	}
+}
+
+// one is 1 for true.
+func one(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // given says whether an optional part follows: when writing, as present says; when reading, as was

@@ -13,19 +13,22 @@ import (
 // pack appends b, packed, to to.
 func pack(to, b []byte) []byte {
 	to = binary.AppendUvarint(to, uint64(len(b)))
+	to = slices.Grow(to, len(b)+len(b)/8+2)
+	at := len(to)
+	to = to[:cap(to)]
 	for len(b) > 0 {
 		n := min(len(b), 8)
-		at := len(to)
-		to = append(to, 0)
-		for i, o := range b[:n] {
-			if o != 0 {
-				to[at] |= 1 << i
-				to = append(to, o)
-			}
+		set, next := uint(0), at+1
+		for i, o := range b[:n] { // without a branch, which nobody could foresee
+			given := (uint(o) + 255) >> 8
+			to[next] = o
+			set |= given << i
+			next += int(given)
 		}
-		b = b[n:]
+		to[at] = byte(set)
+		at, b = next, b[n:]
 	}
-	return to
+	return to[:at]
 }
 
 // unpack appends what pack packed to to. What pack would not have written is refused.
