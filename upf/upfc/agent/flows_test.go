@@ -95,10 +95,21 @@ func TestFlowsOfApplicationsAreReported(t *testing.T) {
 	two := told{start, "video", "00000002", "permit out ip from 192.0.2.9 to assigned"}
 	flow(2, video, abi.FlowAddress)
 	wants(two)
+	shown := func(want ...string) {
+		t.Helper()
+		l.await("the session is shown with its flows", func() bool {
+			list := l.agent.Sessions()
+			return len(list) == 1 && slices.Equal(list[0].Flows, want)
+		})
+	}
+	const first, second = "video 00000001: permit out 6 from 192.0.2.9 443 to 10.45.0.1 40001", "video 00000002: permit out ip from 192.0.2.9 to assigned"
 	// Of the second application only ends are wanted.
 	flow(3, social, 0)
+	shown(first, second, "social 00000003: permit out 6 from 192.0.2.9 443 to 10.45.0.1 40003")
 	flow(3, social, abi.FlowGone)
+	wants(told{stop, "social", "00000003", "permit out 6 from 192.0.2.9 443 to 10.45.0.1 40003"})
 	flow(4, social, 0)
+	shown(first, second, "social 00000004: permit out 6 from 192.0.2.9 443 to 10.45.0.1 40004")
 	acknowledged()
 	l.restartAgent()
 	s.To = l.addr
@@ -109,11 +120,7 @@ func TestFlowsOfApplicationsAreReported(t *testing.T) {
 	// One of which there was no begin has no end.
 	flow(9, video, abi.FlowGone)
 	acknowledged()
-	l.await("the session is shown with its flows", func() bool {
-		list := l.agent.Sessions()
-		return len(list) == 1 && slices.Equal(list[0].Flows, []string{
-			"video 00000002: permit out ip from 192.0.2.9 to assigned", "social 00000004: permit out 6 from 192.0.2.9 443 to 10.45.0.1 40004"})
-	})
+	shown(second, "social 00000004: permit out 6 from 192.0.2.9 443 to 10.45.0.1 40004")
 	// A upf-u that ends takes its detection along.
 	l.upfu.Kill()
 	l.startUPFU()
