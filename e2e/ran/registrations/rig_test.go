@@ -505,13 +505,11 @@ func (s *story) serveN2(x *n2Terminator, at *sctp.SCTPAddr) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() {
-		server := &terminator.Server{
-			N2: listener, Workers: x.workers, Config: terminator.Config{Name: x.name, Shards: shardCount, Set: s.settings.Set}, Log: s.log(x.name),
-			Metrics: prometheus.NewRegistry(), Linger: x.linger,
-		}
-		ended <- server.Run(ctx)
-	}()
+	server := &terminator.Server{
+		N2: listener, Workers: x.workers, Config: terminator.Config{Name: x.name, Shards: shardCount, Set: s.settings.Set}, Log: s.log(x.name),
+		Metrics: prometheus.NewRegistry(), Linger: x.linger,
+	}
+	go func() { ended <- server.Run(ctx) }()
 	x.kill = sync.OnceFunc(func() {
 		s.mu.Lock()
 		s.terminators = slices.DeleteFunc(s.terminators, func(o *n2Terminator) bool { return o == x })
