@@ -85,8 +85,10 @@ func TestRowsThatAreWantedTogetherAreAskedForTogether(t *testing.T) {
 		}
 		close(a.let)
 		group.Wait()
-		if got, want := a.questions(), append(slices.Repeat([]int{1}, readers), perRead, more-perRead); !slices.Equal(got, want) {
-			t.Errorf("questions for %v rows, want %v", got, want)
+		asked := a.questions()
+		slices.Sort(asked[min(readers, len(asked)):]) // two readers ask at once
+		if want := append(slices.Repeat([]int{1}, readers), more-perRead, perRead); !slices.Equal(asked, want) {
+			t.Errorf("questions for %v rows, want %v", asked, want)
 		}
 		ask(1)
 		group.Wait()
