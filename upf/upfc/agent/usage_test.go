@@ -10,10 +10,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
 	"core5g.dev/core5g/upf/upfc/state"
-	"core5g.dev/core5g/upf/upfc/usage"
 )
-
-type meter = usage.Meter
 
 func TestVolumeThresholdAndStartOfTraffic(t *testing.T) {
 	l := newLab(t, nil)
