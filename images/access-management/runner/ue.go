@@ -520,7 +520,7 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 	}
 	u.taken = nil
 	switch {
-	case u.goesOn(out, q) || u.comesAgain(out, q):
+	case u.goesOn(out, q) || u.comesAgain(out, q) || r.staysLost(u, out, q):
 		if r.isGone(q) {
 			r.writeLater(u)
 		}
@@ -533,11 +533,6 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 		u.owe(out.Due)
 		u.together = append(u.together, q)
 		r.writeSoon(u)
-	case r.staysLost(u, out, q):
-		r.writeLater(u)
-		u.ahead = true
-		u.owe(out.Due)
-		r.finishLater(u, q)
 	default:
 		r.write(u, out.Due, out.Effects, q)
 	}
