@@ -292,12 +292,7 @@ func TestARegistrationGoesOnByAnotherAssociation(t *testing.T) {
 		t.Run(fmt.Sprintf("before step %d", at), func(t *testing.T) {
 			n := newNetwork(t)
 			n.hold(1)
-			n.term.Opened(more, 5, "gnb", "amf")
-			plmn, _ := n2.MakePLMN("208", "93")
-			n.phone.at = more
-			n.phone.says(&n2.RANConfigurationUpdate{Node: &n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}})
-			n.settle()
-			n.phone.at = gnbAt
+			n.joinBy(more)
 			n.step = func(*holder) {
 				if steps++; steps == at {
 					ended = true

@@ -242,12 +242,7 @@ func TestTerminatorsAreOffered(t *testing.T) {
 	})
 	joins := func(t *testing.T, n *network) {
 		t.Helper()
-		n.term.Opened(another, 5, "gnb", "amf")
-		plmn, _ := n2.MakePLMN("208", "93")
-		n.phone.at = another
-		n.phone.says(&n2.RANConfigurationUpdate{Node: &n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}})
-		n.settle()
-		n.phone.at = gnbAt
+		n.joinBy(another)
 		if g := n.nodes[another]; g == nil || g.Root() != n.nodes[gnbAt].Root() || g.Here != "198.51.100.2:38412" {
 			t.Fatalf("it has not joined: %+v", g)
 		}

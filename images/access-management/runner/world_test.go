@@ -711,6 +711,16 @@ func (p *phone) hear(nas []byte) {
 }
 
 // kept is the record of the UE in the store.
+// joinBy another association: the gNB has it for its NG interface, too (TS 38.413 8.7.2). What it says then it says by the first one.
+func (n *network) joinBy(association uint64) {
+	n.term.Opened(association, 5, "gnb", "amf")
+	plmn, _ := n2.MakePLMN("208", "93")
+	n.phone.at = association
+	n.phone.says(&n2.RANConfigurationUpdate{Node: &n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}})
+	n.settle()
+	n.phone.at = gnbAt
+}
+
 // has is the UE as its holder has it, be that written yet or not.
 func (n *network) has() *record.UE {
 	for _, h := range n.holders {

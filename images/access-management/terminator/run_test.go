@@ -24,17 +24,23 @@ import (
 
 const limit = 2 * time.Minute
 
+// listen for gNBs and for workers.
+func listen(t *testing.T) (gnbs *sctp.SCTPListener, workers net.Listener) {
+	t.Helper()
+	gnbs, err := (&sctp.SocketConfig{}).Listen("sctp", &sctp.SCTPAddr{IPAddrs: []net.IPAddr{{IP: net.IPv4(127, 0, 0, 1)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if workers, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	return gnbs, workers
+}
+
 // A gNB and two workers, with real sockets: a message, its answer, and a worker that dies with a message in its hands.
 func TestMessagesGoFromTheGNBToWorkersAndBack(t *testing.T) {
 	t.Setenv(sctp.TransportEnv, "udp")
-	n2Listener, err := (&sctp.SocketConfig{}).Listen("sctp", &sctp.SCTPAddr{IPAddrs: []net.IPAddr{{IP: net.IPv4(127, 0, 0, 1)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	workers, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n2Listener, workers := listen(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	registry := prometheus.NewRegistry()
 	ended := make(chan error, 1)
@@ -157,20 +163,12 @@ func TestAServerOutlivesALackOfRoom(t *testing.T) {
 	}
 }
 
-// A connection that was accepted while the server ended would have kept it for as long as its peer liked.
 // A terminator that goes waits for gNBs to let go of it, and serves those meanwhile, but none that come now.
 func TestATerminatorLingers(t *testing.T) {
 	t.Setenv(sctp.TransportEnv, "udp")
 	for name, lets := range map[string]bool{"until the gNB has let go of it": true, "not for ever": false} {
 		t.Run(name, func(t *testing.T) {
-			n2Listener, err := (&sctp.SocketConfig{}).Listen("sctp", &sctp.SCTPAddr{IPAddrs: []net.IPAddr{{IP: net.IPv4(127, 0, 0, 1)}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			workers, err := net.Listen("tcp4", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			n2Listener, workers := listen(t)
 			linger := time.Second
 			if lets {
 				linger = limit
@@ -226,6 +224,7 @@ func TestATerminatorLingers(t *testing.T) {
 	}
 }
 
+// A connection that was accepted while the server ended would have kept it for as long as its peer liked.
 func TestWhoComesAtTheEndIsNotServed(t *testing.T) {
 	r := &run{Server: &Server{Log: slog.New(slog.DiscardHandler)}, ending: true, workers: map[uint64]*link.Conn{}, t: New(Config{})}
 	here, there := net.Pipe()
