@@ -37,6 +37,9 @@ type Owner interface {
 	Lost(shard string)
 }
 
+// Leaver is an Owner that has to do something before a shard is given up: Leaving is the keeper's, which waits for Left.
+type Leaver interface{ Leaving(shard string) }
+
 // NewPod that is not started.
 func NewPod(name string, s *Story, store *Store, owner Owner) *Pod {
 	return &Pod{Name: name, story: s, store: store, owner: owner}
@@ -46,10 +49,14 @@ func NewPod(name string, s *Story, store *Store, owner Owner) *Pod {
 func (p *Pod) Start() {
 	p.Alive, p.Life = true, p.Life+1
 	p.owner.Started()
-	var err error
-	p.Keeper, err = shards.New(shards.Options{
+	options := shards.Options{
 		Holder: p.Name, Set: p.owner.Set(), Shards: p.owner.Shards(), Now: func() time.Time { return p.story.Now }, Gained: p.owner.Gained, Lost: p.owner.Lost,
-	})
+	}
+	if leaver, is := p.owner.(Leaver); is {
+		options.Leaving = leaver.Leaving
+	}
+	var err error
+	p.Keeper, err = shards.New(options)
 	if err != nil {
 		p.story.Fail("a keeper: %v", err)
 		return
@@ -65,17 +72,27 @@ func (p *Pod) Kill() {
 	p.story.Soon(200*time.Millisecond, 5*time.Second, p.Start)
 }
 
-// End gracefully: shards are given back.
+// End gracefully: shards are given back. An owner that has to leave them gets the time that its keeper does.
 func (p *Pod) End() {
 	p.story.Note("%s ends", p.Name)
+	last := p.story.Now
+	if _, is := p.owner.(Leaver); is {
+		last = last.Add(shards.Farewell + time.Second)
+	}
 	p.Keeper.End()
 	p.Step()
 	life := p.Life
-	p.story.After(500*time.Millisecond, func() {
-		if p.Alive && p.Life == life {
+	var end func()
+	end = func() {
+		switch {
+		case !p.Alive || p.Life != life:
+		case p.story.Now.Before(last) && !p.Keeper.Ended():
+			p.story.After(500*time.Millisecond, end)
+		default:
 			p.Kill()
 		}
-	})
+	}
+	p.story.After(500*time.Millisecond, end)
 }
 
 // In runs f in this life of the pod, when it is not frozen.
@@ -118,6 +135,13 @@ func (p *Pod) Step() {
 // Fenced: the store has refused a write under that lease.
 func (p *Pod) Fenced(l sessionstore.Lease) {
 	p.Keeper.Fenced(l)
+	life := p.Life
+	p.story.After(0, func() { p.In(life, p.Step) })
+}
+
+// Left: nothing keeps a shard any more that the pod is leaving.
+func (p *Pod) Left(shard string) {
+	p.Keeper.Left(shard)
 	life := p.Life
 	p.story.After(0, func() { p.In(life, p.Step) })
 }

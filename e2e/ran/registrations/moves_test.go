@@ -2,6 +2,7 @@ package registrations
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,6 +53,60 @@ func TestAWorkerIsDrained(t *testing.T) {
 	}
 	for n, p := range phones {
 		p.same(were[n])
+	}
+}
+
+// A worker that is drained while a UE comes that nobody knows yet holds its shard until it does: the UE says nothing twice.
+func TestAWorkerIsDrainedAroundAStranger(t *testing.T) {
+	s := begin(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	var others atomic.Bool
+	hold := func() {
+		if others.Swap(true) {
+			return
+		}
+		close(asked)
+		select {
+		case <-answer:
+		case <-s.ctx.Done():
+		}
+	}
+	s.beforeAUSF.Store(&hold)
+	p := s.switchOn(1, func(c *ue.Config) { c.Timers.T3510 = patience })
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatal("nobody asks for a challenge")
+	}
+	was, next := s.living()[0], s.startWorker()
+	drained := make(chan struct{})
+	go func() {
+		was.drain()
+		close(drained)
+	}()
+	s.until("it gives up all shards but that of the UE", func() bool {
+		n := 0
+		for shard := range uint16(shardCount) {
+			if next.Holds(shard + 1) {
+				n++
+			}
+		}
+		return n == shardCount-1
+	})
+	other := s.attach(2)
+	select {
+	case <-drained:
+		t.Error("it has ended before it knew its UE")
+	default:
+	}
+	close(answer)
+	if x := p.ready(); x.Counters.Registrations != 1 || x.Counters.Rejects+x.Counters.Releases != 0 {
+		t.Errorf("the UE is %+v", x)
+	}
+	<-drained
+	for _, p := range []*phone{p, other} {
+		p.same(p.Status())
+		p.must(p.again())
 	}
 }
 

@@ -114,7 +114,9 @@ type story struct {
 	smf    *httptest.Server
 	// refuse answers a request in the place of the SMF, and says whether it has.
 	refuse    atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
-	smfTracer *signalling.Tracer
+	// beforeAUSF is called before an AUSF is asked.
+	beforeAUSF atomic.Pointer[func()]
+	smfTracer  *signalling.Tracer
 	upfc      *agent.Agent
 	client    *http.Transport
 	file      string // of the subscribers
@@ -361,6 +363,9 @@ type finder struct{ s *story }
 func (f finder) Find(_ context.Context, service sbi.Service) ([]sbi.Endpoint, error) {
 	switch service.Type {
 	case "AUSF", "UDM":
+		if f := f.s.beforeAUSF.Load(); f != nil && service.Type == "AUSF" {
+			(*f)()
+		}
 		return []sbi.Endpoint{{Root: root(dataHost)}}, nil
 	case "SMF":
 		return []sbi.Endpoint{{Root: f.s.smf.URL, Instance: smfInstance}}, nil

@@ -20,6 +20,8 @@ type Hello struct {
 type Holds struct {
 	Shard uint16 `cbor:"0,keyasint"`
 	Epoch uint64 `cbor:"1,keyasint"`
+	// Leaving: it will let go of it soon, on purpose. UEs that nobody knows are for other shards, or wait for one.
+	Leaving bool `cbor:"2,keyasint,omitempty"`
 }
 
 // LetsGo says that the worker does nothing for the shard any more. What it has not said Done of is the next holder's.

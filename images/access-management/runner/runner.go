@@ -173,6 +173,23 @@ func (r *Runner) stop(why error) {
 	r.w.Stopped(why)
 }
 
+// leaveLook is how often a runner that is to leave looks at who is still there.
+const leaveLook = 20 * time.Millisecond
+
+// Leave calls left when no UE is here of which the store knows nothing: whoever holds the shard next goes on with all others.
+func (r *Runner) Leave(left func()) {
+	if r.stopped {
+		return
+	}
+	for u := r.cache.oldest; u != nil; u = u.newer {
+		if u.key == "" || !u.stored.exists() && !u.atRest() {
+			r.w.After(leaveLook, func() { r.Leave(left) })
+			return
+		}
+	}
+	left()
+}
+
 // Stop ends it: nothing is said any more.
 func (r *Runner) Stop() { r.stopped = true }
 

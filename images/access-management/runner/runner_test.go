@@ -115,6 +115,72 @@ func TestAUEThatIsHasty(t *testing.T) {
 	}
 }
 
+// A holder that gives its shard up on purpose, anywhere in a registration, is followed by one that goes on: nobody says anything again.
+func TestAHolderThatLeaves(t *testing.T) {
+	for at := 1; ; at++ {
+		n := newNetwork(t)
+		steps, left := 0, 0
+		n.step = func(h *holder) {
+			if steps++; steps != at {
+				return
+			}
+			n.soon = append(n.soon, func() {
+				h.runner.Leave(func() {
+					left++
+					if _, strangers := h.runner.UEs(); strangers > 0 {
+						t.Errorf("leaving at step %d: it has left %d UEs that nobody knows", at, strangers)
+					}
+					h.leave()
+					n.soon = append(n.soon, func() { n.hold(1) })
+				})
+			})
+		}
+		n.hold(1)
+		n.phone.register()
+		n.settle()
+		n.pass(3 * time.Second)
+		if steps < at {
+			return
+		}
+		switch rec := n.has(); {
+		case left != 1:
+			t.Errorf("leaving at step %d: it has left %d times", at, left)
+		case !n.phone.registered || rec == nil || rec.Procedure != nil:
+			t.Errorf("leaving at step %d: the UE is registered: %v, its record is %+v: %q", at, n.phone.registered, rec, n.phone.log)
+		}
+	}
+}
+
+// A UE that does not say who it is keeps a shard; those that are known do not, whatever is under way.
+func TestWhoKeepsAHolder(t *testing.T) {
+	n, h := registered(t)
+	left := 0
+	leave := func() {
+		h.runner.Leave(func() { left++ })
+		n.pass(time.Second)
+	}
+	if leave(); left != 1 {
+		t.Errorf("with a UE at rest it has left %d times, want once", left)
+	}
+	n.manual = true
+	n.phone.asks()
+	n.settle()
+	if leave(); left != 2 {
+		t.Errorf("with a UE that asks for a session it has left %d times, want twice", left)
+	}
+	other := &phone{network: n, at: gnbAt}
+	other.register()
+	n.settle()
+	if leave(); left != 2 {
+		t.Error("it has left a UE that it is to challenge")
+	}
+	h.runner.Stop()
+	n.pass(time.Second)
+	if left != 2 {
+		t.Error("it has left what it has lost")
+	}
+}
+
 // A holder that dies anywhere in a registration is followed by one that goes on, or that the UE says it to again.
 func TestAHolderThatDies(t *testing.T) {
 	for at := 1; ; at++ {

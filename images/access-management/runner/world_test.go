@@ -170,6 +170,15 @@ func (h *holder) die() {
 	_ = h.store.Release(context.Background(), h.lease)
 }
 
+// leave gives the lease back, alive.
+func (h *holder) leave() {
+	h.runner.Stop()
+	h.dead = true
+	delete(h.holders, h.id)
+	h.term.WorkerGone(h.id)
+	_ = h.store.Release(context.Background(), h.lease)
+}
+
 func (n *network) note(format string, a ...any) { n.noted = append(n.noted, fmt.Sprintf(format, a...)) }
 
 func (n *network) takeNoted() []string {

@@ -207,7 +207,7 @@ func (p *pod) connect(e *end) {
 	x.toEnd(&link.Hello{Version: link.Version, Worker: p.Name, Shards: p.w.shards})
 	for _, name := range p.w.shardNames() {
 		if h := p.held[name]; h != nil {
-			x.toEnd(&link.Holds{Shard: h.shard, Epoch: h.lease.Epoch})
+			x.toEnd(&link.Holds{Shard: h.shard, Epoch: h.lease.Epoch, Leaving: h.leaving})
 		}
 	}
 }

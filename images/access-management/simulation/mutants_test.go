@@ -61,7 +61,7 @@ var mutations = []mutation{
 	{"a UE keeps a name that is not its", "procedure/registration.go", " || said != t.s.TMSI {", " {", 200, "it has the 5G-TMSI", ""},
 	{"the UE that has not answered has the new name alone", "procedure/registration.go", "		t.s.OldTMSI = t.s.TMSI\n	}\n	t.s.TMSI", "		t.s.OldTMSI = 0\n	}\n	t.s.TMSI", 400, "", ""},
 	{"who registers for mobility does not hear of its sessions", "procedure/registration.go", "	if !initially(m.RegistrationType) { //", "	if !first { //", 200, "", ""},
-	{"what was handed over is not handed over again", "terminator/workers.go", "	for _, m := range s.list {\n		t.deliver(m)\n	}\n	t.assign()", "	for _, m := range s.list {\n		if !m.again {\n			t.deliver(m)\n		}\n	}\n	t.assign()", 100, "", ""},
+	{"what was handed over is not handed over again", "terminator/workers.go", "		for _, m := range s.list {\n			t.deliver(m)\n		}\n	}\n	t.assign()", "		for _, m := range s.list {\n			if !m.again {\n				t.deliver(m)\n			}\n		}\n	}\n	t.assign()", 100, "", ""},
 	{"a terminator sends for who holds the shard no more", "terminator/workers.go", "	if !t.holder(id, f.Shard, f.Epoch) {\n		t.notSent", "	if false {\n		t.notSent", 400, "", "the lease is looked at before"},
 }
 

@@ -66,6 +66,8 @@ type holding struct {
 	lease  sessionstore.Lease
 	runner *runner.Runner
 	v      *view
+	// leaving: it will be given up soon.
+	leaving bool
 }
 
 func (w *world) newPod(name string) *pod {
@@ -151,6 +153,18 @@ func (p *pod) Gained(l sessionstore.Lease) {
 	})
 	h.runner.Start()
 	p.post(&link.Holds{Shard: n, Epoch: l.Epoch})
+}
+
+func (p *pod) Leaving(name string) {
+	h := p.held[name]
+	if h == nil {
+		p.Left(name)
+		return
+	}
+	p.w.Note("%s is leaving %s", p.Name, name)
+	h.leaving = true
+	p.post(&link.Holds{Shard: h.shard, Epoch: h.lease.Epoch, Leaving: true})
+	h.runner.Leave(func() { p.Left(name) })
 }
 
 func (p *pod) Lost(name string) {

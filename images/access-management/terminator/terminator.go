@@ -114,7 +114,9 @@ type message struct {
 type shard struct {
 	holder uint64 // worker, 0: nobody
 	epoch  uint64 // the highest ever
-	list   []*message
+	// leaving: its holder will let go of it soon.
+	leaving bool
+	list    []*message
 }
 
 // New makes a terminator without associations and workers.
@@ -214,7 +216,7 @@ func (t *Terminator) gone(m *message) {
 	t.settle(a)
 }
 
-// unassigned is the list of messages for any shard, while none is held.
+// unassigned is the list of messages for any shard, while there is none that is held, and will be for a while.
 const unassigned = 0
 
 // shardOf a message, by its header; unassigned: that of the first worker that comes. What cannot be read is the lead's to answer.
@@ -240,11 +242,11 @@ var initialUEMessage = (&n2.InitialUEMessage{}).Kind()
 
 func (t *Terminator) has(n uint16) bool { return n != 0 && int(n) < len(t.shards) }
 
-// any shard that is held, each in its turn.
+// any shard that is held, and will be for a while, each in its turn.
 func (t *Terminator) any() uint16 {
 	for range len(t.shards) - 1 {
 		t.next = t.next%uint16(len(t.shards)-1) + 1
-		if t.shards[t.next].holder != 0 {
+		if s := &t.shards[t.next]; s.holder != 0 && !s.leaving {
 			return t.next
 		}
 	}

@@ -299,6 +299,35 @@ func TestASharedMessageReachesAllShards(t *testing.T) {
 	}
 }
 
+// Who nobody knows is for a shard that is held for a while yet, and waits where there is none; all others are for theirs.
+func TestAShardThatIsLeft(t *testing.T) {
+	s := newStage(t)
+	s.worker(1, "one", 1, 2)
+	s.worker(2, "two", 3)
+	s.term.Opened(10, 5, "gnb", "amf")
+	s.quiet()
+	s.term.Received(10, s.uplink(3, 1))
+	s.happened("worker 2 <- 1 for shard 3 of gNB 10")
+	s.term.Took(2, &link.Holds{Shard: 3, Epoch: 2, Leaving: true}) // what it has it keeps
+	s.happened()
+	for range 3 {
+		s.term.Received(10, s.initial(0, 0))
+	}
+	s.happened("worker 1 <- 2 for shard 1 of gNB 10", "worker 1 <- 3 for shard 2 of gNB 10", "worker 1 <- 4 for shard 1 of gNB 10")
+	s.term.Received(10, s.uplink(3, 1))
+	s.happened("worker 2 <- 5 for shard 3 of gNB 10")
+
+	s.term.Took(1, &link.Holds{Shard: 1, Epoch: 1, Leaving: true})
+	s.term.Took(1, &link.Holds{Shard: 2, Epoch: 1, Leaving: true})
+	s.term.Received(10, s.initial(0, 0))
+	s.happened()
+	if all, untaken := s.term.Waiting(); all != 6 || untaken != 1 {
+		t.Errorf("%d wait, %d of them for somebody, want 6 and 1", all, untaken)
+	}
+	s.term.Took(2, &link.Holds{Shard: 3, Epoch: 2}) // it has been given up and taken again, or will not go
+	s.happened("worker 2 <- 6 for shard 3 of gNB 10")
+}
+
 func TestStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		streams uint16

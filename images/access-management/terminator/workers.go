@@ -102,7 +102,7 @@ func (t *Terminator) greet(id uint64, w *worker, f *link.Hello) {
 	t.w.Tell(id, &link.Opened{Association: t.opened, Listed: true, Last: true})
 }
 
-// holds: the shard is the worker's, if its epoch is the newest. The same epoch again is a connection that was lost and made anew.
+// holds: the shard is the worker's, if its epoch is the newest. The same epoch again is a connection that was lost and made anew, or, on the same, whether it is leaving.
 func (t *Terminator) holds(id uint64, f *link.Holds) {
 	if !t.has(f.Shard) {
 		t.w.Drop(id, fmt.Sprintf("there is no shard %d", f.Shard))
@@ -112,10 +112,13 @@ func (t *Terminator) holds(id uint64, f *link.Holds) {
 	if f.Epoch < s.epoch {
 		return // it will learn from the store that it holds it no more
 	}
-	t.vacate(s)
-	s.holder, s.epoch = id, f.Epoch
-	for _, m := range s.list {
-		t.deliver(m)
+	s.leaving = f.Leaving
+	if !t.holder(id, f.Shard, f.Epoch) {
+		t.vacate(s)
+		s.holder, s.epoch = id, f.Epoch
+		for _, m := range s.list {
+			t.deliver(m)
+		}
 	}
 	t.assign()
 }

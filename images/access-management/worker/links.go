@@ -25,9 +25,9 @@ type links struct {
 	pod *Pod
 
 	mu    sync.Mutex
-	held  map[uint16]uint64   // epochs of shards that are held here
-	conns map[*link.Conn]bool // that have been told so
-	lives map[string]*life    // terminators by name
+	held  map[uint16]link.Holds // shards that are held here
+	conns map[*link.Conn]bool   // that have been told so
+	lives map[string]*life      // terminators by name
 	// opened counts associations that were, calls those of terminators.
 	opened, calls uint64
 	// bereft are gNBs that have lost an association, and when; doubted those of them that may not have heard that their UEs are lost.
@@ -73,7 +73,7 @@ const (
 )
 
 func newLinks(p *Pod) *links {
-	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, doubts: map[string]uint64{}, bereft: map[string]time.Time{}, doubted: map[string]time.Time{}, dialled: map[string]*address{}, questions: map[*question]bool{}, again: make(chan struct{}, 1)}
+	return &links{pod: p, held: map[uint16]link.Holds{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, doubts: map[string]uint64{}, bereft: map[string]time.Time{}, doubted: map[string]time.Time{}, dialled: map[string]*address{}, questions: map[*question]bool{}, again: make(chan struct{}, 1)}
 }
 
 // run until the pod has given up its shards.
@@ -292,8 +292,8 @@ func (l *links) greet(c *link.Conn) error {
 	if err := c.Post(&link.Hello{Version: link.Version, Worker: l.pod.Holder, Shards: l.pod.Shards}); err != nil {
 		return err
 	}
-	for shard, epoch := range l.held {
-		if err := c.Post(&link.Holds{Shard: shard, Epoch: epoch}); err != nil {
+	for _, held := range l.held {
+		if err := c.Post(&held); err != nil {
 			return err
 		}
 	}
@@ -301,13 +301,13 @@ func (l *links) greet(c *link.Conn) error {
 	return nil
 }
 
-// holds: the shard is held here from now on.
-func (l *links) holds(shard uint16, epoch uint64) {
+// holds: the shard is held here from now on, or will not be for long.
+func (l *links) holds(held link.Holds) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held[shard] = epoch
+	l.held[held.Shard] = held
 	for c := range l.conns {
-		_ = c.Post(&link.Holds{Shard: shard, Epoch: epoch})
+		_ = c.Post(&held)
 	}
 }
 

@@ -169,7 +169,7 @@ func (p *Pod) awaits(t *testing.T, terminator string, association uint64, want r
 func TestWhatIsHeldIsSaidFirst(t *testing.T) {
 	s := listen(t)
 	p := podAt(t, func() []string { return []string{s.listener.Addr().String()} })
-	p.links.holds(2, 7)
+	p.links.holds(link.Holds{Shard: 2, Epoch: 7})
 	c := s.met("n2-0/1")
 	hello := s.next()
 	if diff := cmp.Diff(&link.Hello{Version: link.Version, Worker: "amf-0", Shards: 2}, hello); diff != "" {
@@ -179,7 +179,7 @@ func TestWhatIsHeldIsSaidFirst(t *testing.T) {
 	if f := s.next(); !cmp.Equal(f, link.Frame(&link.Holds{Shard: 2, Epoch: 7})) {
 		t.Errorf("then %T %+v", f, f)
 	}
-	p.links.holds(1, 8)
+	p.links.holds(link.Holds{Shard: 1, Epoch: 8})
 	p.links.letsGo(2, 7)
 	p.links.post("n2-0/1", &link.Done{Number: 3})
 	for _, want := range []link.Frame{&link.Holds{Shard: 1, Epoch: 8}, &link.LetsGo{Shard: 2, Epoch: 7}} {

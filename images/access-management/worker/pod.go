@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/link"
 	"core5g.dev/core5g/images/access-management/namf"
 	"core5g.dev/core5g/images/access-management/nausf"
 	"core5g.dev/core5g/images/access-management/npcf"
@@ -110,7 +111,7 @@ func New(o Options) (*Pod, error) {
 		names = append(names, p.name(n+1))
 	}
 	var err error
-	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, Gained: p.gained, Lost: p.lost, Released: p.peers.Released, Log: o.Log})
+	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, Gained: p.gained, Leaving: p.leaving, Lost: p.lost, Released: p.peers.Released, Log: o.Log})
 	return p, err
 }
 
@@ -168,9 +169,23 @@ func (p *Pod) gained(l sessionstore.Lease) {
 	p.mu.Lock()
 	p.held[n] = s
 	p.mu.Unlock()
-	p.links.holds(n, l.Epoch)
+	p.links.holds(link.Holds{Shard: n, Epoch: l.Epoch})
 	s.start()
 	p.Log.Info("holds a shard", "shard", l.Shard, "epoch", l.Epoch)
+}
+
+// leaving: the shard is for another pod soon. UEs that nobody knows go to other shards from now on, and those that are here may show who they are before: the next
+// holder would not know them.
+func (p *Pod) leaving(name string) {
+	n := p.number(name)
+	s := p.shard(n)
+	if s == nil {
+		p.keeper.Left(name)
+		return
+	}
+	p.links.holds(link.Holds{Shard: n, Epoch: s.lease.Epoch, Leaving: true})
+	s.loop.Post(func() { s.runner.Leave(func() { p.keeper.Left(name) }) })
+	p.Log.Info("gives a shard up soon", "shard", name)
 }
 
 func (p *Pod) lost(name string) {

@@ -17,6 +17,9 @@ import (
 // DefaultTTL is the life of a lease. Shorter ones flap on a machine that is loaded.
 const DefaultTTL = 3 * time.Second
 
+// Farewell is how long a shard is held for Left at most, once Leaving was called.
+const Farewell = 5 * time.Second
+
 // Options of a Keeper.
 type Options struct {
 	// Holder is the pod's name: a container that is started anew in it takes its shards at once.
@@ -37,6 +40,9 @@ type Options struct {
 	// not renewed meanwhile.
 	Gained func(sessionstore.Lease)
 	Lost   func(shard string)
+	// Leaving, where it is set, is called before a shard is given up on purpose, to another pod or at the end: what is nowhere but in memory can come to its
+	// end. The shard is held until Left is called for it, or for Farewell. It must not block.
+	Leaving func(shard string)
 	// Released, where it is set, is called when the store has a shard back that was given up, or a seat, without which the share of the others is
 	// larger: tell the other pods, whose Look of that name spares them half a second.
 	Released func(name string)
@@ -77,6 +83,9 @@ type claim struct {
 	ours time.Time
 	// returned is a lease that is to be given back.
 	returned sessionstore.Lease
+	// leaving is since when the pod is about to give it up, zero: it is not; left says that nothing keeps it.
+	leaving time.Time
+	left    bool
 
 	// asked is the request under way, 0 for none, and acquiring that it would take it. next is when there is another
 	// look or renewal, retry when it may be asked for again.
@@ -264,7 +273,16 @@ func (k *Keeper) each(do func(*claim)) {
 	k.stir()
 }
 
-// End gives everything up at the next Step, and takes nothing any more.
+// Left says that nothing keeps a shard any more for which Leaving was called.
+func (k *Keeper) Left(shard string) {
+	k.each(func(c *claim) {
+		if c.name == shard && !c.leaving.IsZero() {
+			c.left = true
+		}
+	})
+}
+
+// End gives everything up at the next Step, or when it is Left, and takes nothing any more.
 func (k *Keeper) End() { k.mu.Lock(); k.ending = true; k.stir(); k.mu.Unlock() }
 
 // Ended says that everything is given up, and the store has it back.
@@ -290,7 +308,7 @@ func (k *Keeper) drop(c *claim, why string, giveBack bool) {
 	if c.fenced {
 		c.ours = k.usedUntil(c)
 	}
-	c.lease, c.fenced, c.next = sessionstore.Lease{}, false, time.Time{}
+	c.lease, c.fenced, c.next, c.leaving, c.left = sessionstore.Lease{}, false, time.Time{}, time.Time{}, false
 	c.see("", 0, k.now())
 }
 

@@ -215,6 +215,74 @@ func TestACleanEnd(t *testing.T) {
 	w.wants("within a sixth of a lease", "a:, b: 0 1 2 3")
 }
 
+// What is given up on purpose is kept until it is Left, or for Farewell, and acted for until then.
+func TestWhatIsLeftLater(t *testing.T) {
+	w := newWorld(t, 1, "0", "1", "2", "3")
+	var leaving []string
+	a := w.join("a", func(o *Options) { o.Leaving = func(shard string) { leaving = append(leaving, shard) } })
+	said := func(what string, want ...string) {
+		t.Helper()
+		if slices.Sort(leaving); !slices.Equal(leaving, want) {
+			t.Errorf("%s: it is leaving %q, want %q", what, leaving, want)
+		}
+	}
+	w.advance(time.Second)
+	a.Left("3") // nobody has asked
+	w.join("b")
+	w.advance(ttl + ttl/6 + 50*time.Millisecond)
+	said("there is another pod", "2", "3")
+	w.wants("nothing is left yet", "a: 0 1 2 3, b:")
+	a.Left("3")
+	a.told()
+	w.advance(ttl/6 + 50*time.Millisecond)
+	w.wants("one is left", "a: 0 1 2, b: 3")
+	w.advance(Farewell - ttl/2)
+	w.wants("the other is not", "a: 0 1 2, b: 3")
+	w.advance(ttl)
+	w.wants("it was held for long enough", "a: 0 1, b: 2 3")
+	said("these are its share", "2", "3")
+
+	a.end()
+	w.advance(ttl / 2)
+	said("at the end", "0", "1", "2", "3")
+	w.wants("the end waits", "a: 0 1, b: 2 3")
+	a.Left("0")
+	a.told()
+	w.advance(ttl / 2)
+	w.wants("its other shard is kept", "a: 1, b: 0 2 3")
+	w.advance(Farewell)
+	w.wants("the end", "a:, b: 0 1 2 3")
+	if !a.ended {
+		t.Error("it has not ended")
+	}
+}
+
+// A pod that is leaving a shard loses it like any other.
+func TestLeavingWhatIsLost(t *testing.T) {
+	w := newWorld(t, 1, "0", "1")
+	told := 0
+	a := w.join("a", func(o *Options) { o.Leaving = func(string) { told++ } })
+	w.advance(time.Second)
+	w.join("b")
+	w.advance(ttl + ttl/6 + 50*time.Millisecond)
+	if lease := a.acting["1"]; told != 1 || lease.Epoch == 0 {
+		t.Fatalf("told %d times, acting under %+v", told, lease)
+	}
+	a.Fenced(a.acting["1"])
+	a.told()
+	w.advance(10 * time.Millisecond)
+	if _, acting := a.acting["1"]; acting {
+		t.Error("it acts for a shard that is fenced")
+	}
+	a.Left("1")
+	a.told()
+	w.advance(2 * ttl)
+	w.wants("both have their share", "a: 0, b: 1")
+	if told != 1 {
+		t.Errorf("told %d times of one", told)
+	}
+}
+
 // Who is told of what is free takes it at once: of shards, and of the seat without which its share is all of them.
 func TestLookingAtWhatWasReleased(t *testing.T) {
 	w := newWorld(t, 1, "0", "1", "2", "3")
@@ -644,6 +712,25 @@ func (w *world) allKnowTheStore() bool {
 	return true
 }
 
+// leavesLate has every second pod leave shards at some time, or too late.
+func leavesLate(w *world) func(*Options) {
+	if w.rand.IntN(2) == 0 {
+		return func(*Options) {}
+	}
+	return func(o *Options) {
+		name := o.Holder
+		o.Leaving = func(shard string) {
+			p := w.pods[name]
+			w.after(time.Duration(w.rand.Int64N(int64(2*Farewell))), func() {
+				if !p.dead {
+					p.Left(shard)
+					p.told()
+				}
+			})
+		}
+	}
+}
+
 // What happens at random, a thousand times: never two that act for a shard (world.check), and in the end all are held.
 func TestRandomSteps(t *testing.T) {
 	seeds := uint64(3)
@@ -668,7 +755,7 @@ func TestRandomSteps(t *testing.T) {
 			switch n := w.rand.IntN(40); {
 			case n < 4 && (p == nil || p.ended):
 				if w.now.Sub(forgot) > 2*ttl {
-					w.join(name).rate = 0.98 + 0.04*w.rand.Float64()
+					w.join(name, leavesLate(w)).rate = 0.98 + 0.04*w.rand.Float64()
 				}
 			case n == 4 && p != nil:
 				p.kill()
@@ -710,7 +797,7 @@ func TestRandomSteps(t *testing.T) {
 				w.join(name)
 			}
 		}
-		w.advance(10 * ttl)
+		w.advance(2*Farewell + 10*ttl)
 		if got := w.held(); !slices.Equal(got, []int{2, 1, 1, 1}) {
 			t.Fatalf("seed %d: at last they hold %v: %s", seed, got, w.have())
 		}

@@ -43,7 +43,7 @@ func (k *Keeper) Run(ctx context.Context, store sessionstore.Store) {
 		case <-k.wake:
 		case <-end:
 			k.End()
-			end, last = nil, time.After(k.ttl)
+			end, last = nil, time.After(Farewell+k.ttl)
 		case <-last:
 			timer.Stop()
 			return

@@ -115,27 +115,49 @@ func (k *Keeper) renewing(now time.Time) bool {
 
 // giveUp drops what the set has no more, what is above the pod's share, and at the end everything.
 func (k *Keeper) giveUp(now time.Time) {
+	leaving := 0
 	for _, c := range k.claims {
 		switch {
 		case !c.held():
-		case k.ending:
-			k.drop(c, "end", true)
 		case c.unwanted:
 			k.drop(c, "not in the set", true)
+		case k.ending && c.seat: // at once: what is free already is the others'
+			k.drop(c, "end", true)
+		case k.ending:
+			k.leave(c, "end", now)
+		case !c.leaving.IsZero():
+			k.leave(c, "above the share", now)
+		}
+		if !c.leaving.IsZero() {
+			leaving++
 		}
 	}
 	k.claims = slices.DeleteFunc(k.claims, func(c *claim) bool {
 		return c.unwanted && !c.held() && c.asked == 0 && c.returned.Epoch == 0
 	})
+	if k.ending {
+		return
+	}
 	mine := k.mine()
 	surplus := len(mine) - k.shareAmong(func(c *claim) bool {
 		return now.Sub(c.since) >= k.ttl && now.Sub(c.looked) < k.ttl
 	})
-	if surplus <= 0 || k.ending {
-		return
+	for _, c := range slices.Backward(mine) {
+		if surplus > leaving && c.leaving.IsZero() {
+			k.leave(c, "above the share", now)
+			leaving++
+		}
 	}
-	for _, c := range mine[len(mine)-surplus:] {
-		k.drop(c, "above the share", true)
+}
+
+// leave a shard: it is dropped when nothing keeps it, or when it was kept for long enough.
+func (k *Keeper) leave(c *claim, why string, now time.Time) {
+	switch {
+	case k.options.Leaving == nil || c.left || !c.leaving.IsZero() && !now.Before(c.leaving.Add(Farewell)):
+		k.drop(c, why, true)
+	case c.leaving.IsZero():
+		c.leaving = now
+		k.calls = append(k.calls, func() { k.options.Leaving(c.name) })
 	}
 }
 
@@ -148,16 +170,16 @@ func (k *Keeper) mine() (mine []*claim) {
 	return mine
 }
 
-// shareAmong is the pod's share among itself and those whose claims count.
+// shareAmong is the pod's share among itself and those whose claims count: who has a seat. One that has shards alone is leaving them.
 func (k *Keeper) shareAmong(counts func(*claim) bool) int {
 	held := map[string]int{k.options.Holder: len(k.mine())}
-	for _, c := range k.claims {
+	for _, c := range k.claims { // seats first
 		if c.held() || c.holder == "" || c.holder == k.options.Holder || !counts(c) {
 			continue
 		}
-		if c.seat {
+		if _, seated := held[c.holder]; c.seat {
 			held[c.holder] += 0
-		} else {
+		} else if seated {
 			held[c.holder]++
 		}
 	}
@@ -247,6 +269,9 @@ func (k *Keeper) dueAt(now time.Time) time.Time {
 	for _, c := range k.claims {
 		if c.held() {
 			next = earlier(next, k.usedUntil(c))
+		}
+		if !c.leaving.IsZero() {
+			next = earlier(next, c.leaving.Add(Farewell))
 		}
 		if c.asked == 0 && c.next.After(now) {
 			next = earlier(next, c.next)
