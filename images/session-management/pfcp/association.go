@@ -216,7 +216,9 @@ func (e *Endpoint) pause(u *unit) time.Duration {
 	if d <= 0 || d > e.cfg.BackOffMax {
 		d = e.cfg.BackOffMax
 	}
-	d = e.often(u, d)
+	if u.restores() {
+		d = min(d, e.cfg.Often/looksInT1)
+	}
 	return d - time.Duration(e.cfg.Random.Int64N(int64(d)/4+1))
 }
 

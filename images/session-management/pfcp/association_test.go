@@ -476,14 +476,15 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// A unit whose sessions can be made again as they were is looked at every second, be it there or away for long: its UEs wait for nothing else.
+// A unit whose sessions can be made again as they were is looked at every second, and every fifth of one while it is away, however long: its UEs wait for nothing
+// else.
 func TestUnitsThatRestoreAreLookedAtOften(t *testing.T) {
 	for name, tt := range map[string]struct {
-		features   Features
-		beat, most time.Duration
+		features          Features
+		beat, again, most time.Duration
 	}{
-		"one that restores sessions": {able.With(RESPS), time.Second, time.Second},
-		"one that does not":          {able, 5 * time.Second, 30 * time.Second},
+		"one that restores sessions": {able.With(RESPS), time.Second, 200 * time.Millisecond, 200 * time.Millisecond},
+		"one that does not":          {able, 5 * time.Second, time.Second, 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -493,6 +494,12 @@ func TestUnitsThatRestoreAreLookedAtOften(t *testing.T) {
 			r.silent()
 			r.pass(time.Millisecond)
 			r.answer(r.wants(heartbeat), born.element())
+			r.pass(tt.beat)
+			r.wants(heartbeat)
+			r.pass(tt.again - time.Millisecond)
+			r.silent()
+			r.pass(time.Millisecond)
+			r.wants(heartbeat)
 			r.pass(10 * time.Minute)
 			last, ok := r.events[len(r.events)-1].(NotAssociated)
 			if !ok || last.Again > tt.most || last.Again < tt.most*3/4 {

@@ -32,14 +32,15 @@ type Config struct {
 	// Required features: a unit that lacks one is not used. nil: FTUP and UEIP.
 	Required []Feature
 
-	// T1 and N1: a request is sent N1 times, T1 apart (TS 29.244 6.4). Default 1 s and 3.
+	// T1 and N1: a request is sent N1 times, T1 apart (TS 29.244 6.4). Default 1 s and 3. What looks whether a unit is there whose sessions can be made again is
+	// sent five times as often, for as long.
 	T1 time.Duration
 	N1 int
 	// Heartbeats leave every Heartbeat (5 s); the path is down when Missed (1) of them in a row were not answered, each
 	// sent N1 times.
 	Heartbeat time.Duration
 	Missed    int
-	// Often (1 s) is how often a unit is looked at whose sessions can be made again as they were, be it there or away.
+	// Often (1 s) is how often a unit is looked at whose sessions can be made again as they were, and five times as often while it is away.
 	Often time.Duration
 	// BackOff is how long to wait after the first attempt in vain to meet a unit (1 s), doubled up to BackOffMax (30 s).
 	BackOff, BackOffMax time.Duration

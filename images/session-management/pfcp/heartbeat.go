@@ -52,14 +52,17 @@ func (e *Endpoint) beat(u *unit) {
 	})
 }
 
-// often is how long a unit is left alone: no longer than Often where its sessions can be made again as they were (RESPS). Packets wait for nothing
+// often is how long a unit is left alone: no longer than Often where its sessions can be made again as they were. Packets wait for nothing
 // but that the SMF finds it, once it is back.
 func (e *Endpoint) often(u *unit, d time.Duration) time.Duration {
-	if u.had && u.features.Has(RESPS) {
+	if u.restores() {
 		return min(d, e.cfg.Often)
 	}
 	return d
 }
+
+// restores says of a unit that was met that it can have its sessions again as they were (RESPS).
+func (u *unit) restores() bool { return u.had && u.features.Has(RESPS) }
 
 func (e *Endpoint) pathDown(u *unit, err error) {
 	e.tell(PathDown{Unit: u.NodeID})

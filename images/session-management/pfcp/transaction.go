@@ -76,8 +76,9 @@ func (e *Endpoint) transmit(t *transaction) {
 	if t.sent > 1 {
 		e.watch(Watched{CPSEID: t.cpSEID, Sent: true, Again: true, Peer: t.to, Octets: t.b}, t.kind)
 	}
-	t.timer = e.after(e.cfg.T1, func() {
-		if t.sent < e.cfg.N1 {
+	every, most := e.repeats(t)
+	t.timer = e.after(every, func() {
+		if t.sent < most {
 			if t.cpSEID != 0 {
 				t.unit.slower(e)
 			}
@@ -89,6 +90,21 @@ func (e *Endpoint) transmit(t *transaction) {
 		t.done(nil, nil, errSilence)
 	})
 }
+
+// repeats says how often a request is sent, and how far apart: N1 times and T1, or in the same time as often as it takes to find a unit that others wait for
+// soon after it is back.
+func (e *Endpoint) repeats(t *transaction) (every time.Duration, most int) {
+	switch t.kind {
+	case message.MsgTypeHeartbeatRequest, message.MsgTypeAssociationSetupRequest, message.MsgTypeAssociationUpdateRequest:
+		if t.unit.restores() {
+			return e.cfg.T1 / looksInT1, e.cfg.N1 * looksInT1
+		}
+	}
+	return e.cfg.T1, e.cfg.N1
+}
+
+// looksInT1 is how often in T1 a unit is looked at that does not answer, and whose sessions are to be made again.
+const looksInT1 = 5
 
 // abandon ends a transaction without a word: its answer, if there is one, is of no use any more.
 func (e *Endpoint) abandon(t *transaction) {

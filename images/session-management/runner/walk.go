@@ -26,8 +26,8 @@ type walk struct {
 	running, over          bool
 }
 
-// window is how many sessions of a walk are under way.
-const window = 64
+// window is how many sessions of a walk are under way: with fewer they wait for each other, and for the store's disk.
+const window = 192
 
 // walk delivers an event to every session of a group, and calls done when all of them are at rest again. Sessions that join the group
 // meanwhile may be among them. Where the store is away it goes on when that is back.
