@@ -115,6 +115,46 @@ func TestAUEThatIsHasty(t *testing.T) {
 	}
 }
 
+// An SMF hears of a tunnel before the AMF has written that there is one: packets wait for nothing else. A holder that dies in between is followed by one that says it again.
+func TestATunnelWaitsForNoWrite(t *testing.T) {
+	serves := func(dies bool) []string {
+		n, h := withSession(t)
+		n.phone.serve(1)
+		if dies {
+			n.step = func(now *holder) {
+				sent := slices.Index(n.noted, "send InitialContextSetupRequest")
+				if now == h && !h.dead && sent >= 0 && slices.Contains(n.noted[sent:], "AskSession") {
+					h.die()
+					n.soon = append(n.soon, func() { n.hold(1) })
+				}
+			}
+		}
+		n.settle()
+		n.pass(5 * time.Second)
+		if rec := n.kept(); rec == nil || !rec.Sessions[0].Up || rec.Procedure != nil {
+			t.Errorf("it dies: %v; the record is %+v", dies, rec)
+		}
+		if all, _ := n.term.Waiting(); all != 0 {
+			t.Errorf("it dies: %v; %d messages were not done with", dies, all)
+		}
+		noted := n.takeNoted()
+		return noted[slices.Index(noted, "send InitialContextSetupRequest")+1:]
+	}
+	want := []string{"done 6", "AskSession", "commit shard 1 phase 2", "done 7", "done 8"}
+	if diff := cmp.Diff(want, serves(false)); diff != "" {
+		t.Errorf("behind the accept (-want +is):\n%s", diff)
+	}
+	told := 0
+	for _, x := range serves(true) {
+		if x == "AskSession" {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("an SMF is told %d times by two holders", told)
+	}
+}
+
 // A holder that gives its shard up on purpose, anywhere in a registration, is followed by one that goes on: nobody says anything again.
 func TestAHolderThatLeaves(t *testing.T) {
 	for at := 1; ; at++ {
