@@ -337,3 +337,13 @@ func usimOf(t *testing.T, k, opc string) *akatest.USIM {
 	}
 	return u
 }
+
+// until something holds.
+func (c *testCore) until(what string, holds func() bool) {
+	c.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("%s: not in time", what)
+		}
+	}
+}

@@ -50,6 +50,35 @@ func (r *replicas) start(pod string, tells func() bool) *testCore {
 func never() bool  { return false }
 func always() bool { return true }
 
+// A UE that has proved itself waits for no write of that, in the store's own replica nor in another.
+func TestAConfirmationWaitsForNoWrite(t *testing.T) {
+	r := startStore(t)
+	a, b := r.start("a", never), r.start("b", never)
+	u := usimOf(t, testK, testOPc)
+	for sentence, to := range map[string]*testCore{"the replica that has challenged": a, "another one": b} {
+		a.advance(time.Minute)
+		ch, _ := a.authenticate(supiOne, "")
+		res, _, _, err := u.Challenge(ch.rand, ch.autn, testSNN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, write := make(chan struct{}, 8), make(chan struct{})
+		r.store.Fault = func(op string) memory.Fault {
+			if op == "Commit" {
+				written <- struct{}{}
+				<-write
+			}
+			return memory.None
+		}
+		if got, reply := to.confirm(ch, res); reply.status != http.StatusOK || got.AuthResult != "AUTHENTICATION_SUCCESS" {
+			t.Errorf("%s: status %d: %s", sentence, reply.status, reply.body)
+		}
+		<-written // and is on its way
+		close(write)
+		to.until("it is forgotten", func() bool { _, r := to.confirm(ch, res); return r.status == http.StatusNotFound })
+	}
+}
+
 // What one replica has begun another one ends, and so does one that comes when all that were there have died.
 func TestAnyReplicaGoesOn(t *testing.T) {
 	r := startStore(t)
@@ -70,7 +99,7 @@ func TestAnyReplicaGoesOn(t *testing.T) {
 			if got.AuthResult != "AUTHENTICATION_SUCCESS" || got.SUPI != supiOne || got.KSEAF != hex.EncodeToString(kseaf[:]) {
 				t.Errorf("%+v", got)
 			}
-			from.expect("PUT", ch.confirm, `{"resStar":"`+hex.EncodeToString(res[:])+`"}`, 404, "CONTEXT_NOT_FOUND")
+			from.until("it is forgotten", func() bool { _, r := from.confirm(ch, res); return r.status == http.StatusNotFound })
 			ch, _ = from.authenticate(supiOne, "")
 			to.expect("DELETE", ch.confirm, "", 204, "")
 			from.expect("DELETE", ch.confirm, "", 404, "CONTEXT_NOT_FOUND")

@@ -305,7 +305,8 @@ func (a *AUSF) confirm(r *http.Request) (sbi.Answer, error) {
 	if err := sbi.ReadJSON(r, &data); err != nil {
 		return sbi.Answer{}, err
 	}
-	pending, ok, err := a.memory.take(r.Context(), r.PathValue("authCtxId"), a.sequences)
+	id := r.PathValue("authCtxId")
+	pending, ok, err := a.memory.find(r.Context(), id)
 	if err != nil {
 		return sbi.Answer{}, err
 	}
@@ -315,10 +316,17 @@ func (a *AUSF) confirm(r *http.Request) (sbi.Answer, error) {
 	var resStar [16]byte
 	// An absent or malformed RES* is a wrong one: the UE did not prove anything.
 	if !decodeHex(resStar[:], data.RESStar) || !hmac.Equal(resStar[:], pending.XRESStar) {
+		if _, ok, err = a.memory.take(r.Context(), id, a.sequences); err != nil { // there is no second try
+			return sbi.Answer{}, err
+		}
+		if !ok {
+			return sbi.Answer{}, contextNotFound()
+		}
 		a.count(resultWrongRES)
 		a.log.Info("authentication failed: wrong RES*", "supi", pending.SUPI)
 		return sbi.Answer{Status: http.StatusOK, Body: confirmationResponse{AuthResult: "AUTHENTICATION_FAILURE"}}, nil
 	}
+	go a.forget(context.WithoutCancel(r.Context()), id, pending.SUPI) // the UE waits for nothing that is written
 	a.count(resultSuccess)
 	a.log.Info("authentication succeeded", "supi", pending.SUPI)
 	return sbi.Answer{Status: http.StatusOK, Body: confirmationResponse{
@@ -326,6 +334,13 @@ func (a *AUSF) confirm(r *http.Request) (sbi.Answer, error) {
 		SUPI:       pending.SUPI,
 		KSEAF:      hex.EncodeToString(pending.KSEAF),
 	}}, nil
+}
+
+// forget what was confirmed. Until it is, the same confirmation has the same answer; what is not forgotten expires.
+func (a *AUSF) forget(ctx context.Context, id, supi string) {
+	if _, _, err := a.memory.take(ctx, id, a.sequences); err != nil {
+		a.log.Debug("a confirmed authentication is not forgotten yet", "supi", supi, "error", err)
+	}
 }
 
 // remove forgets an authentication (TS 29.509 5.2.2.2.4).

@@ -121,7 +121,37 @@ func (y *memory) identified(id string) (supi string, nonce []byte, ok bool) {
 	return string(plain[nonceSize:]), plain[:nonceSize], true
 }
 
-// take removes a context and returns it: a confirmation is answered once.
+// find a context, which stays.
+func (y *memory) find(ctx context.Context, id string) (found opened, ok bool, err error) {
+	supi, nonce, ok := y.identified(id)
+	if !ok {
+		return opened{}, false, nil
+	}
+	in := func(value []byte) (opened, bool, error) {
+		m, err := y.parse(value)
+		if err != nil {
+			return opened{}, false, err
+		}
+		at := slices.IndexFunc(m.Open, func(o opened) bool { return bytes.Equal(o.Nonce, nonce) })
+		if at < 0 {
+			return opened{}, false, nil
+		}
+		o := m.Open[at]
+		o.SUPI = supi
+		return o, true, nil
+	}
+	key := keyPrefix + supi
+	if found, ok, err = in(y.records.Recall(key)); ok && err == nil {
+		return found, true, nil
+	}
+	value, err := y.records.Read(ctx, key)
+	if err != nil {
+		return opened{}, false, err
+	}
+	return in(value)
+}
+
+// take removes a context and returns it.
 func (y *memory) take(ctx context.Context, id string, sequences *aka.Sequences) (taken opened, ok bool, err error) {
 	supi, nonce, ok := y.identified(id)
 	if !ok {

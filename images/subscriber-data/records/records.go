@@ -99,6 +99,12 @@ func (r *Records) Close(ctx context.Context) { r.seat.release(ctx) }
 // Sealer is what seals the records.
 func (r *Records) Sealer() Sealer { return r.sealer }
 
+// Recall is the value of a record as this replica knows it, which may be old; nil where it knows nothing.
+func (r *Records) Recall(key string) []byte {
+	s, _ := r.recall(key)
+	return s.value
+}
+
 // Read returns the value under a key as the store has it, nil where there is none. A record that cannot be read, because the key that has sealed it was
 // taken away or a newer program has written it, counts as none, and is written anew: nothing that is kept here is worth that nobody can register any more.
 func (r *Records) Read(ctx context.Context, key string) ([]byte, error) {
