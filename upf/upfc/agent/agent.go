@@ -54,8 +54,8 @@ type Agent struct {
 	wheel       *wheel
 	paths       *paths
 	indications indications
-	measurers   *crew  // look at sessions
-	reporters   *crews // report to CP functions
+	measurers   *crew[job]  // look at sessions
+	reporters   *crews[job] // report to CP functions
 	traffic     *traffic
 	groups      groups
 	nat         natBlocks
@@ -158,7 +158,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a.policies.New = func() any { return newPolicy(a) }
 	a.puts.New = func() any { return newPut(a) }
 	a.measurers = newCrew(measuring, w.Go, a.measureJob)
-	a.reporters = &crews{limit: cfg.Limits.Reports, begin: w.Go, do: a.reportJob, to: map[netip.Addr]*crew{}}
+	a.reporters = newCrews(cfg.Limits.Reports, w.Go, a.reportJob)
 	return a
 }
 

@@ -2,10 +2,7 @@ package agent
 
 import (
 	"net/netip"
-	"slices"
 	"sync"
-
-	"core5g.dev/core5g/upf/upfc/rules"
 )
 
 // A crew does jobs with a bounded number of goroutines: 400,000 sessions may have something to report in the
@@ -13,66 +10,24 @@ import (
 // octets, not a goroutine and a decoded session. Measuring has one crew, and each CP function has one that
 // reports to it: as many requests are under way as it has goroutines, so that the CP function's answers set
 // the pace.
-type crew struct {
+type crew[J comparable] struct {
 	limit int
 	begin func(f func()) // a thread
-	do    func(j job, told bool)
+	do    func(j J, told bool)
 
 	mu      sync.Mutex
 	running int
-	queue   []job
-	told    map[job]bool // of those in the queue
+	queue   []J
+	told    map[J]bool // of those in the queue
 }
 
-// job is about a session; two that are equal are one.
-type job struct {
-	index  uint32
-	tunnel rules.FTEID // of an Error Indication; else it is about the session's usage
-	last   *lastReports
-	about  about
-}
-
-// about is what of a session's the job is about that upf-u has told of.
-type about uint8
-
-const (
-	aboutUsage    about = iota
-	aboutStations       // MAC addresses have come to the session or left it
-	aboutFlows          // flows of applications have begun or ended
-)
-
-// waiting is what upf-u has said of sessions that nobody has looked at yet, by their indexes.
-type waiting[E any] struct {
-	mu   sync.Mutex
-	list map[uint32][]E
-}
-
-// add adds something, which is the last word on what is over.
-func (w *waiting[E]) add(index uint32, e E, over func(E) bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.list == nil {
-		w.list = map[uint32][]E{}
-	}
-	w.list[index] = append(slices.DeleteFunc(w.list[index], over), e)
-}
-
-func (w *waiting[E]) take(index uint32) []E {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := w.list[index]
-	delete(w.list, index)
-	return list
-}
-
-func (w *waiting[E]) drop(index uint32) { w.take(index) }
-
-func newCrew(limit int, begin func(f func()), do func(j job, told bool)) *crew {
-	return &crew{limit: limit, begin: begin, do: do, told: map[job]bool{}}
+// newCrew makes one of at most so many goroutines, which begin begins. Two jobs that are equal are one.
+func newCrew[J comparable](limit int, begin func(f func()), do func(j J, told bool)) *crew[J] {
+	return &crew[J]{limit: limit, begin: begin, do: do, told: map[J]bool{}}
 }
 
 // add has a job done soon, once if it waits already. told is passed on, if it was set once.
-func (c *crew) add(j job, told bool) {
+func (c *crew[J]) add(j J, told bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if was, waits := c.told[j]; waits {
@@ -87,12 +42,12 @@ func (c *crew) add(j job, told bool) {
 	}
 }
 
-func (c *crew) work() {
+func (c *crew[J]) work() {
 	for {
 		c.mu.Lock()
 		if len(c.queue) == 0 {
 			c.running--
-			c.queue, c.told = nil, map[job]bool{} // they keep the room of their best days
+			c.queue, c.told = nil, map[J]bool{} // they keep the room of their best days
 			c.mu.Unlock()
 			return
 		}
@@ -105,26 +60,32 @@ func (c *crew) work() {
 	}
 }
 
-func (c *crew) idle() bool {
+func (c *crew[J]) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running == 0
 }
 
 // crews are those that report, by the CP function's address.
-type crews struct {
+type crews[J comparable] struct {
 	limit int
 	begin func(f func())
-	do    func(j job, told bool)
+	do    func(j J, told bool)
 
 	mu sync.Mutex
-	to map[netip.Addr]*crew
+	to map[netip.Addr]*crew[J]
 }
 
 // crewsMax is how many there are before those that have nothing to do are forgotten.
 const crewsMax = 256
 
-func (c *crews) add(to netip.Addr, j job) {
+// newCrews makes room for crews of at most so many goroutines each.
+func newCrews[J comparable](limit int, begin func(f func()), do func(j J, told bool)) *crews[J] {
+	return &crews[J]{limit: limit, begin: begin, do: do, to: map[netip.Addr]*crew[J]{}}
+}
+
+// add has a CP function's crew do a job soon.
+func (c *crews[J]) add(to netip.Addr, j J) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := c.to[to]

@@ -17,7 +17,7 @@ func TestCrew(t *testing.T) {
 	var done sync.WaitGroup
 	now, most, times, told := 0, 0, map[uint32]int{}, map[uint32]bool{}
 	gate, started := make(chan struct{}), make(chan struct{}, 2*jobs)
-	var c *crew
+	var c *crew[job]
 	c = newCrew(limit, machine.Real().Go, func(j job, saidSo bool) {
 		defer done.Done()
 		mu.Lock()
@@ -70,12 +70,12 @@ func TestCrews(t *testing.T) {
 	var done sync.WaitGroup
 	gate := make(chan struct{})
 	busy := netip.MustParseAddr("10.0.0.1")
-	c := &crews{limit: 1, begin: machine.Real().Go, to: map[netip.Addr]*crew{}, do: func(j job, _ bool) {
+	c := newCrews(1, machine.Real().Go, func(j job, _ bool) {
 		defer done.Done()
 		if j.index == 0 {
 			<-gate
 		}
-	}}
+	})
 	done.Add(1)
 	c.add(busy, job{})
 	addr := netip.MustParseAddr("10.1.0.0")

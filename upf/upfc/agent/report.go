@@ -35,6 +35,23 @@ const (
 	measuring         = 128 // sessions at once
 )
 
+// job is about a session; two that are equal are one.
+type job struct {
+	index  uint32
+	tunnel rules.FTEID // of an Error Indication; else it is about the session's usage
+	last   *lastReports
+	about  about
+}
+
+// about is what of a session's the job is about that upf-u has told of.
+type about uint8
+
+const (
+	aboutUsage    about = iota
+	aboutStations       // MAC addresses have come to the session or left it
+	aboutFlows          // flows of applications have begun or ended
+)
+
 // schedule sets the session's next wake-up. The caller has locked it.
 func (a *Agent) schedule(s *session) {
 	var next time.Time
