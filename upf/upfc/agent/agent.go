@@ -13,6 +13,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/pace"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane"
@@ -51,11 +52,11 @@ type Agent struct {
 	store       *store.Store[*session]
 	policies    sync.Pool // of *policy
 	puts        sync.Pool // of *put
-	wheel       *wheel
+	wheel       *pace.Wheel
 	paths       *paths
 	indications indications
-	measurers   *crew[job]  // look at sessions
-	reporters   *crews[job] // report to CP functions
+	measurers   *pace.Crew[job]  // look at sessions
+	reporters   *pace.Crews[job] // report to CP functions
 	traffic     *traffic
 	groups      groups
 	nat         natBlocks
@@ -68,8 +69,8 @@ type Agent struct {
 	grants      *grants                       // of a redundant unit
 	known       atomic.Pointer[networks.List] // of the upf-u that was met last
 	bridges     atomic.Pointer[networks.Bridges]
-	stations    waiting[stationEvent]
-	flows       waiting[flowEvent]
+	stations    pace.Waiting[stationEvent]
+	flows       pace.Waiting[flowEvent]
 	// It has other network instances than the one before; read while it is filled.
 	otherNetworks bool
 
@@ -144,7 +145,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		poolUsed:     map[ueKey]uint32{},
 		pfds:         map[string]catalogue{},
 		postponed:    map[uint32]bool{},
-		wheel:        newWheel(w.Machine),
+		wheel:        pace.NewWheel(w.Machine),
 		paths:        newPaths(),
 		indications:  indications{seen: map[rules.FTEID]time.Time{}},
 		traffic:      newTraffic(w.Now()),
@@ -157,8 +158,8 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.policies.New = func() any { return newPolicy(a) }
 	a.puts.New = func() any { return newPut(a) }
-	a.measurers = newCrew(measuring, w.Go, a.measureJob)
-	a.reporters = newCrews(cfg.Limits.Reports, w.Go, a.reportJob)
+	a.measurers = pace.NewCrew(measuring, w.Go, a.measureJob)
+	a.reporters = pace.NewCrews(cfg.Limits.Reports, w.Go, a.reportJob)
 	return a
 }
 
@@ -203,7 +204,7 @@ func (a *Agent) run(ctx context.Context, begin func(f func())) error {
 	a.server = server
 	close(a.serving)
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
-	begin(func() { a.wheel.run(ctx, func(index uint32) { a.measurers.add(job{index: index}, false) }) })
+	begin(func() { a.wheel.Run(ctx, func(index uint32) { a.measurers.Add(job{index: index}, false) }) })
 	begin(func() { a.keepPaths(ctx) })
 	begin(func() { a.keepTraffic(ctx) })
 	a.world.Go(a.resume)

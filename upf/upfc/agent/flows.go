@@ -44,18 +44,18 @@ func (a *Agent) addFlow(index uint32, f flowEvent) {
 	begun := func(o flowEvent) bool {
 		return f.gone && !o.gone && o.generation == f.generation && (f.all || o.number == f.number && o.Instance == f.Instance)
 	}
-	a.flows.add(index, f, begun)
-	a.measurers.add(job{index: index, about: aboutFlows}, false)
+	a.flows.Add(index, f, begun)
+	a.measurers.Add(job{index: index, about: aboutFlows}, false)
 }
 
 // takeFlows makes what upf-u said of a session's flows part of the session, and reports it.
 func (a *Agent) takeFlows(index uint32) {
-	s := a.lockToReport(job{index: index, about: aboutFlows}, a.flows.drop)
+	s := a.lockToReport(job{index: index, about: aboutFlows}, a.flows.Drop)
 	if s == nil {
 		return
 	}
 	defer s.unlock()
-	list := slices.DeleteFunc(a.flows.take(index), func(e flowEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
+	list := slices.DeleteFunc(a.flows.Take(index), func(e flowEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
 	now, begun, ended := changeFlows(s.Flows, list, func(number uint64) string { return a.applicationOf(s.Node, number) })
 	if len(begun)+len(ended) == 0 {
 		return

@@ -528,7 +528,7 @@ func (a *Agent) adopt(shm *dataplane.Shm, index uint32, blob []byte, s *state.Se
 	// What resume would have to decode it for again.
 	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return readingOf(shm, u, slot, a.world.Now()) }}
 	if at := acct.Deadline(); at != 0 {
-		a.wheel.set(index, usage.Time(at))
+		a.wheel.Set(index, usage.Time(at))
 	}
 	if len(s.Outbox) > 0 || acct.Due() {
 		a.postpone(index)

@@ -69,7 +69,7 @@ func (a *Agent) schedule(s *session) {
 	if len(s.Outbox) > 0 && !s.sending && (next.IsZero() || next.After(later)) {
 		next = later // somebody has to try again
 	}
-	a.wheel.set(s.Index, next)
+	a.wheel.Set(s.Index, next)
 }
 
 // measure reports what is due. told: upf-u said that an armed volume was reached, and has to be armed
@@ -146,7 +146,7 @@ func (a *Agent) lockToReport(j job, drop func(index uint32)) *session {
 	s.unlock()
 	a.world.Go(func() {
 		if a.world.Wait(retryAfter, a.stopping.Done()) {
-			a.measurers.add(j, false)
+			a.measurers.Add(j, false)
 		}
 	})
 	return nil
@@ -197,7 +197,7 @@ func (a *Agent) catchUp() {
 	a.postponed = map[uint32]bool{}
 	a.mu.Unlock()
 	for _, index := range slices.Sorted(maps.Keys(late)) {
-		a.measurers.add(job{index: index}, false)
+		a.measurers.Add(job{index: index}, false)
 	}
 }
 
@@ -207,7 +207,7 @@ func (a *Agent) deliver(s *session) {
 	if s.sending || len(s.Outbox) == 0 || a.pathDown(s.Node) {
 		return
 	}
-	a.reporters.add(s.CPAddr, job{index: s.Index})
+	a.reporters.Add(s.CPAddr, job{index: s.Index})
 }
 
 // reportJob is one of those who report to a CP function.
@@ -405,7 +405,7 @@ func (a *Agent) deliverLast(s *session, reports []usage.Report) {
 	for part := range slices.Chunk(reports, reportsPerMessage) {
 		l.requests = append(l.requests, s.reportIEs(part))
 	}
-	a.reporters.add(s.CPAddr, job{last: l})
+	a.reporters.Add(s.CPAddr, job{last: l})
 }
 
 func (a *Agent) reportLast(l *lastReports) {
@@ -473,7 +473,7 @@ type events Agent
 
 // URR: an armed volume was reached.
 func (e *events) URR(index, _ uint32) {
-	(*Agent)(e).measurers.add(job{index: index}, true)
+	(*Agent)(e).measurers.Add(job{index: index}, true)
 }
 
 // indications are the tunnels of which Error Indications came lately: a peer sends one for every
@@ -513,7 +513,7 @@ func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 		return
 	}
 	for _, index := range a.store.Users(f) {
-		a.measurers.add(job{index: index, tunnel: f}, false)
+		a.measurers.Add(job{index: index, tunnel: f}, false)
 	}
 }
 
@@ -534,7 +534,7 @@ func (a *Agent) errorIndication(j job) {
 	defer s.unlock()
 	for peer := range store.Peers(s.Rules) {
 		if peer == j.tunnel { // else only the hash is the same
-			a.reporters.add(s.CPAddr, j)
+			a.reporters.Add(s.CPAddr, j)
 			return
 		}
 	}

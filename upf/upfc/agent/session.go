@@ -231,7 +231,7 @@ func (a *Agent) own() (own compile.Local) {
 // forget makes a session unknown. Its index stays taken until freeSlots. The caller has locked it.
 func (a *Agent) forget(s *session) {
 	a.traffic.count(s, true)
-	a.wheel.set(s.Index, time.Time{})
+	a.wheel.Set(s.Index, time.Time{})
 	a.trim(s, s.Rules, &rules.Set{})
 	a.store.Forget(s)
 }

@@ -40,8 +40,8 @@ func (e *events) Station(ev abi.EvMac) {
 	}}
 	// The last word on a station is all that counts: one that comes and goes waits once.
 	earlier := func(o stationEvent) bool { return o.Station == s.Station && o.generation == generation }
-	a.stations.add(ev.Session, s, earlier)
-	a.measurers.add(job{index: ev.Session, about: aboutStations}, false)
+	a.stations.Add(ev.Session, s, earlier)
+	a.measurers.Add(job{index: ev.Session, about: aboutStations}, false)
 }
 
 // stationEvents are a session's stations as upf-u is told of them.
@@ -98,12 +98,12 @@ const stationsPerBatch = 1024
 
 // takeStations makes what upf-u said of a session's stations part of the session, and reports it.
 func (a *Agent) takeStations(index uint32) {
-	s := a.lockToReport(job{index: index, about: aboutStations}, a.stations.drop)
+	s := a.lockToReport(job{index: index, about: aboutStations}, a.stations.Drop)
 	if s == nil {
 		return
 	}
 	defer s.unlock()
-	list := slices.DeleteFunc(a.stations.take(index), func(e stationEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
+	list := slices.DeleteFunc(a.stations.Take(index), func(e stationEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
 	now, detected, removed := changeStations(s.Stations, list)
 	if len(detected)+len(removed) == 0 {
 		return

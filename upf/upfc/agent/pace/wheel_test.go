@@ -1,4 +1,4 @@
-package agent
+package pace
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestWheel(t *testing.T) {
-	w := newWheel(machine.Real())
+	w := NewWheel(machine.Real())
 	start := w.start
 	woken := map[uint32]time.Time{}
 	now := start
@@ -24,14 +24,14 @@ func TestWheel(t *testing.T) {
 	}
 	at := map[uint32]time.Duration{1: time.Second, 2: time.Second + wheelTick/2, 3: 81 * time.Second, 4: 83 * time.Second, 5: 500 * time.Second}
 	for index, d := range at {
-		w.set(index, start.Add(d))
+		w.Set(index, start.Add(d))
 	}
-	w.set(6, start.Add(time.Second))
-	w.set(6, time.Time{}) // never
-	w.set(7, start.Add(400*time.Second))
-	w.set(7, start.Add(2*time.Second)) // earlier
-	w.set(8, start.Add(2*time.Second))
-	w.set(8, start.Add(300*time.Second)) // later
+	w.Set(6, start.Add(time.Second))
+	w.Set(6, time.Time{}) // never
+	w.Set(7, start.Add(400*time.Second))
+	w.Set(7, start.Add(2*time.Second)) // earlier
+	w.Set(8, start.Add(2*time.Second))
+	w.Set(8, start.Add(300*time.Second)) // later
 	at[7], at[8] = 2*time.Second, 300*time.Second
 	turn(600 * time.Second)
 	for index, d := range at {

@@ -1,16 +1,16 @@
-package agent
+package pace
 
 import (
 	"net/netip"
 	"sync"
 )
 
-// A crew does jobs with a bounded number of goroutines: 400,000 sessions may have something to report in the
+// A Crew does jobs with a bounded number of goroutines: 400,000 sessions may have something to report in the
 // same second, and one gNB that restarts has Error Indications for all of its tunnels. What waits takes some
 // octets, not a goroutine and a decoded session. Measuring has one crew, and each CP function has one that
 // reports to it: as many requests are under way as it has goroutines, so that the CP function's answers set
 // the pace.
-type crew[J comparable] struct {
+type Crew[J comparable] struct {
 	limit int
 	begin func(f func()) // a thread
 	do    func(j J, told bool)
@@ -21,13 +21,13 @@ type crew[J comparable] struct {
 	told    map[J]bool // of those in the queue
 }
 
-// newCrew makes one of at most so many goroutines, which begin begins. Two jobs that are equal are one.
-func newCrew[J comparable](limit int, begin func(f func()), do func(j J, told bool)) *crew[J] {
-	return &crew[J]{limit: limit, begin: begin, do: do, told: map[J]bool{}}
+// NewCrew makes one of at most so many goroutines, which begin begins. Two jobs that are equal are one.
+func NewCrew[J comparable](limit int, begin func(f func()), do func(j J, told bool)) *Crew[J] {
+	return &Crew[J]{limit: limit, begin: begin, do: do, told: map[J]bool{}}
 }
 
-// add has a job done soon, once if it waits already. told is passed on, if it was set once.
-func (c *crew[J]) add(j J, told bool) {
+// Add has a job done soon, once if it waits already. told is passed on, if it was set once.
+func (c *Crew[J]) Add(j J, told bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if was, waits := c.told[j]; waits {
@@ -42,7 +42,7 @@ func (c *crew[J]) add(j J, told bool) {
 	}
 }
 
-func (c *crew[J]) work() {
+func (c *Crew[J]) work() {
 	for {
 		c.mu.Lock()
 		if len(c.queue) == 0 {
@@ -60,32 +60,32 @@ func (c *crew[J]) work() {
 	}
 }
 
-func (c *crew[J]) idle() bool {
+func (c *Crew[J]) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running == 0
 }
 
-// crews are those that report, by the CP function's address.
-type crews[J comparable] struct {
+// Crews are those that report, by the CP function's address.
+type Crews[J comparable] struct {
 	limit int
 	begin func(f func())
 	do    func(j J, told bool)
 
 	mu sync.Mutex
-	to map[netip.Addr]*crew[J]
+	to map[netip.Addr]*Crew[J]
 }
 
 // crewsMax is how many there are before those that have nothing to do are forgotten.
 const crewsMax = 256
 
-// newCrews makes room for crews of at most so many goroutines each.
-func newCrews[J comparable](limit int, begin func(f func()), do func(j J, told bool)) *crews[J] {
-	return &crews[J]{limit: limit, begin: begin, do: do, to: map[netip.Addr]*crew[J]{}}
+// NewCrews makes room for crews of at most so many goroutines each.
+func NewCrews[J comparable](limit int, begin func(f func()), do func(j J, told bool)) *Crews[J] {
+	return &Crews[J]{limit: limit, begin: begin, do: do, to: map[netip.Addr]*Crew[J]{}}
 }
 
-// add has a CP function's crew do a job soon.
-func (c *crews[J]) add(to netip.Addr, j J) {
+// Add has a CP function's crew do a job soon.
+func (c *Crews[J]) Add(to netip.Addr, j J) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := c.to[to]
@@ -97,8 +97,8 @@ func (c *crews[J]) add(to netip.Addr, j J) {
 				}
 			}
 		}
-		found = newCrew(c.limit, c.begin, c.do)
+		found = NewCrew(c.limit, c.begin, c.do)
 		c.to[to] = found
 	}
-	found.add(j, false)
+	found.Add(j, false)
 }

@@ -1,4 +1,4 @@
-package agent
+package pace
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"core5g.dev/core5g/upf/upfc/machine"
 )
 
-// wheel wakes sessions by the clock: periodic reports and time thresholds of all of them, without a
+// A Wheel wakes sessions by the clock: periodic reports and time thresholds of all of them, without a
 // timer each. A session has one wake-up; setting it again replaces it. The turn of the wheel is
 // wheelSlots ticks; what is further away is looked at once a turn.
-type wheel struct {
+type Wheel struct {
 	mu    sync.Mutex
 	start time.Time
 	now   uint32   // ticks that have been served
@@ -33,17 +33,18 @@ const (
 	wheelSlots = 8192 // 82 s
 )
 
-func newWheel(m machine.Machine) *wheel {
-	return &wheel{start: m.Now(), early: make(chan struct{}), planned: math.MaxUint32, machine: m}
+// NewWheel makes one on which nobody is to be woken.
+func NewWheel(m machine.Machine) *Wheel {
+	return &Wheel{start: m.Now(), early: make(chan struct{}), planned: math.MaxUint32, machine: m}
 }
 
-func (w *wheel) tick(t time.Time) uint32 {
+func (w *Wheel) tick(t time.Time) uint32 {
 	// Up: nobody is woken too early.
 	return uint32(max(0, t.Sub(w.start)+wheelTick-1) / wheelTick)
 }
 
-// set wakes a session at t; the zero time: never.
-func (w *wheel) set(index uint32, t time.Time) {
+// Set wakes a session at t; the zero time: never.
+func (w *Wheel) Set(index uint32, t time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if int(index) >= len(w.due) {
@@ -67,7 +68,7 @@ func (w *wheel) set(index uint32, t time.Time) {
 	w.put(index, tick)
 }
 
-func (w *wheel) put(index, due uint32) {
+func (w *Wheel) put(index, due uint32) {
 	at := due
 	if due-w.now >= wheelSlots {
 		at = w.now + wheelSlots - 1
@@ -82,7 +83,7 @@ func (w *wheel) put(index, due uint32) {
 }
 
 // turn serves the ticks up to t and calls f, unlocked, for each session that is due.
-func (w *wheel) turn(t time.Time, f func(index uint32)) {
+func (w *Wheel) turn(t time.Time, f func(index uint32)) {
 	w.mu.Lock()
 	until := uint32(t.Sub(w.start) / wheelTick)
 	var woken []uint32
@@ -110,7 +111,7 @@ func (w *wheel) turn(t time.Time, f func(index uint32)) {
 }
 
 // pause is how long nobody is to be woken, negative: for ever; early is closed when somebody is to be woken before.
-func (w *wheel) pause() (d time.Duration, early <-chan struct{}) {
+func (w *Wheel) pause() (d time.Duration, early <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.early = make(chan struct{}); w.n == 0 {
@@ -125,8 +126,8 @@ func (w *wheel) pause() (d time.Duration, early <-chan struct{}) {
 	return max(0, at.Sub(w.machine.Now())), w.early
 }
 
-// run turns the wheel until ctx ends; while nobody is to be woken, it rests.
-func (w *wheel) run(ctx context.Context, f func(index uint32)) {
+// Run turns the wheel, and calls f for each session that is due, until ctx ends; while nobody is to be woken, it rests.
+func (w *Wheel) Run(ctx context.Context, f func(index uint32)) {
 	for {
 		d, early := w.pause()
 		if w.machine.Wait(d, early, ctx.Done()); ctx.Err() != nil {

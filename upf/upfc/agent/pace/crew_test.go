@@ -1,4 +1,4 @@
-package agent
+package pace
 
 import (
 	"net/netip"
@@ -9,6 +9,9 @@ import (
 	"core5g.dev/core5g/upf/upfc/machine"
 )
 
+// job is what there is to do.
+type job struct{ index uint32 }
+
 // A crew never has more goroutines than it may, does each job, and a job that is given while it is done is done
 // again.
 func TestCrew(t *testing.T) {
@@ -17,8 +20,8 @@ func TestCrew(t *testing.T) {
 	var done sync.WaitGroup
 	now, most, times, told := 0, 0, map[uint32]int{}, map[uint32]bool{}
 	gate, started := make(chan struct{}), make(chan struct{}, 2*jobs)
-	var c *crew[job]
-	c = newCrew(limit, machine.Real().Go, func(j job, saidSo bool) {
+	var c *Crew[job]
+	c = NewCrew(limit, machine.Real().Go, func(j job, saidSo bool) {
 		defer done.Done()
 		mu.Lock()
 		now++
@@ -29,7 +32,7 @@ func TestCrew(t *testing.T) {
 		mu.Unlock()
 		if again {
 			done.Add(1)
-			c.add(j, true)
+			c.Add(j, true)
 		}
 		started <- struct{}{}
 		<-gate
@@ -39,11 +42,11 @@ func TestCrew(t *testing.T) {
 	})
 	done.Add(jobs)
 	for i := range uint32(jobs) {
-		c.add(job{index: i}, false)
+		c.Add(job{index: i}, false)
 	}
 	for i := range uint32(jobs) { // those that wait are not given twice, and are told if one says so
 		if i >= jobs/2 {
-			c.add(job{index: i}, i%2 == 0)
+			c.Add(job{index: i}, i%2 == 0)
 		}
 	}
 	for range limit {
@@ -70,19 +73,19 @@ func TestCrews(t *testing.T) {
 	var done sync.WaitGroup
 	gate := make(chan struct{})
 	busy := netip.MustParseAddr("10.0.0.1")
-	c := newCrews(1, machine.Real().Go, func(j job, _ bool) {
+	c := NewCrews(1, machine.Real().Go, func(j job, _ bool) {
 		defer done.Done()
 		if j.index == 0 {
 			<-gate
 		}
 	})
 	done.Add(1)
-	c.add(busy, job{})
+	c.Add(busy, job{})
 	addr := netip.MustParseAddr("10.1.0.0")
 	for range 3 * crewsMax {
 		addr = addr.Next()
 		done.Add(1)
-		c.add(addr, job{index: 1}) // is not held up by the first one
+		c.Add(addr, job{index: 1}) // is not held up by the first one
 		for !c.to[addr].idle() {
 			runtime.Gosched()
 		}
