@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"net/netip"
@@ -47,6 +46,7 @@ type Agent struct {
 	stopping context.Context
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
+	link        *Link                        // to upf-u
 	predefined  map[string]*rules.Predefined // of the configuration
 	pfdChange   sync.Mutex                   // held by the one request that changes PFDs
 	store       *store.Store[*session]
@@ -66,7 +66,6 @@ type Agent struct {
 	restoration restoration
 	redundancy  Redundancy                    // nil: there is no standby
 	takeover    *Takeover                     // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
-	grants      *grants                       // of a redundant unit
 	known       atomic.Pointer[networks.List] // of the upf-u that was met last
 	bridges     atomic.Pointer[networks.Bridges]
 	stations    pace.Waiting[stationEvent]
@@ -78,12 +77,8 @@ type Agent struct {
 	silent     bool       // under metaChange: upf-u was told that sessions are restored
 
 	mu           sync.Mutex
-	conn         *dataplane.Conn // nil while upf-u is away or being filled
-	ahead        *dataplane.Conn // being filled, and may be granted an epoch already
-	changed      chan struct{}   // closed when conn changes
-	linkErr      error           // why conn is nil
-	bootID       uint64          // of the upf-u that was last filled or read
-	recovery     time.Time       // our Recovery Time Stamp; zero until upf-u was met
+	bootID       uint64    // of the upf-u that was last filled or read
+	recovery     time.Time // our Recovery Time Stamp; zero until upf-u was met
 	associations map[string]*association
 	eras         uint64                  // of associations, the last one
 	poolAt       map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
@@ -138,7 +133,6 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a := &Agent{
 		cfg: cfg, log: log, records: slog.New(always{log.Handler()}), rec: rec, world: w, node: ie.NewNodeIDHeuristic(cfg.NodeID),
 		serving:      make(chan struct{}),
-		changed:      make(chan struct{}),
 		restoration:  restoration{nodes: map[string]bool{}},
 		associations: map[string]*association{},
 		poolAt:       map[netip.Prefix]uint64{},
@@ -158,6 +152,11 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.policies.New = func() any { return newPolicy(a) }
 	a.puts.New = func() any { return newPut(a) }
+	a.link = NewLink(Owner{
+		Config: cfg, Log: log, Machine: w.Machine,
+		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },
+		Fill: a.takeUp, Back: a.catchUp, Over: a.letGo,
+	})
 	a.measurers = pace.NewCrew(measuring, w.Go, a.measureJob)
 	a.reporters = pace.NewCrews(cfg.Limits.Reports, w.Go, a.reportJob)
 	return a
@@ -181,12 +180,12 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 func (a *Agent) run(ctx context.Context, begin func(f func())) error {
-	begin(func() { a.keepLink(ctx) })
+	begin(func() { a.link.Keep(ctx) })
 	begin(func() { a.keepAlive(ctx) })
-	if a.grants != nil {
-		begin(func() { a.keepGrants(ctx) })
+	if a.link.IsRedundant() {
+		begin(func() { a.link.KeepGrants(ctx) })
 	}
-	if _, err := a.link(ctx, -1); err != nil {
+	if _, err := a.link.Wait(ctx, -1); err != nil {
 		return nil // ended before upf-u was there
 	}
 	server, serve, err := a.world.Serve(ctx, pfcp.Options{
@@ -224,13 +223,7 @@ func (a *Agent) resume() {
 
 // Ready says whether PFCP is served and upf-u connected, and if not, what is missing.
 func (a *Agent) Ready() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.usableLocked() == nil {
-		err := errors.New("upf-u is not connected at " + a.cfg.Dataplane.Socket)
-		if a.linkErr != nil {
-			err = fmt.Errorf("%w: %w", err, a.linkErr)
-		}
+	if err := a.link.Ready(); err != nil {
 		return err
 	}
 	select {
@@ -240,6 +233,9 @@ func (a *Agent) Ready() error {
 		return errors.New("PFCP is not bound yet")
 	}
 }
+
+// Link is the connection to upf-u, for who grants it something.
+func (a *Agent) Link() *Link { return a.link }
 
 // Addr is where PFCP is served. It waits for that.
 func (a *Agent) Addr() netip.AddrPort {

@@ -46,7 +46,7 @@ func (p *pair) yield() *fencing.Unit {
 	p.t.Cleanup(func() { cancel(); <-handed })
 	go func() {
 		defer close(handed)
-		_ = unit.HandOver(ctx, func(g fencing.Grant) error { return p.agent[0].Forward(g.Epoch, g.Until) })
+		_ = unit.HandOver(ctx, func(g fencing.Grant) error { return p.agent[0].Link().Forward(g.Epoch, g.Until) })
 	}()
 	select {
 	case fence := <-p.taken:
@@ -413,7 +413,7 @@ func TestTakeoverOfTenThousandSessions(t *testing.T) {
 				defer func() { written = time.Since(at) }()
 				return estate.Leave(l.socket+".state", at)
 			}})
-			l.agent.Grant(1, dataplane.GrantAlways)
+			l.agent.Link().Grant(1, dataplane.GrantAlways)
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- l.agent.Run(ctx) }()

@@ -195,7 +195,7 @@ func (a *Agent) release(ctx context.Context, node string, meant *association, re
 
 // persistMeta stores META, in upf-u if it is there; a replay stores it otherwise.
 func (a *Agent) persistMeta() {
-	if conn := a.current(); conn != nil {
+	if conn := a.link.Current(); conn != nil {
 		if err := a.writeMeta(conn); err != nil {
 			a.log.Warn("META not stored", "err", err)
 		}
@@ -220,7 +220,7 @@ func (a *Agent) dropSessions(reason, node string, which func(*session) bool) {
 			indexes[i] = s.Index
 		}
 		// While upf-u is away this is enough: a replay leaves out, or deletes, what we do not know.
-		if conn := a.current(); conn != nil {
+		if conn := a.link.Current(); conn != nil {
 			if err := a.deleteIndexes(conn, indexes); err != nil {
 				a.log.Error("sessions not deleted in upf-u, it is filled anew", "err", err)
 				conn.Abandon()

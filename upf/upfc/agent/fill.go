@@ -1,8 +1,7 @@
 package agent
 
-// The link to upf-u. While it is away, session requests wait a bounded time; when it is back, it is
-// brought to our account of the sessions (or we to its account, when we are the younger one) before
-// anybody may use the connection:
+// When upf-u is back, it is brought to our account of the sessions (or we to its account, when we are the younger one)
+// before anybody may use the connection (Link):
 //
 //	we know sessions, upf-u is another one   replay META and every session; usage continues from
 //	                                         a copy of the dead one's memory
@@ -41,57 +40,25 @@ import (
 // counts more than some memory then.
 const gcPercentFilling = 400
 
-// redial is how often an absent upf-u is looked for; its restart is noticed within this time.
-const redial = 20 * time.Millisecond
-
-// redialApart is the same for a upf-u of another configuration.
-const redialApart = time.Second
-
-func (a *Agent) keepLink(ctx context.Context) {
-	reported := false
-	for ctx.Err() == nil {
-		again := redial
-		conn, err := a.world.Dial(ctx, (*events)(a))
-		if err == nil {
-			hello := conn.Hello()
-			if err = checkEndpoints(a.cfg, &hello); err != nil {
-				conn.Abandon()
-				again = redialApart
-			}
-		}
-		if err == nil {
-			hello := conn.Hello()
-			a.note(&hello)
-			a.grantAhead(conn)
-			started := a.world.Now()
-			if err = a.fill(conn); err == nil {
-				reported = false
-				a.log.Info("upf-u is connected", "bootID", conn.Hello().BootId, "sessions", a.store.Sessions(), "took", a.world.Now().Sub(started))
-				a.publish(conn)
-				a.world.Go(a.catchUp)
-				a.world.Wait(-1, conn.Done(), ctx.Done())
-				if ctx.Err() == nil {
-					a.log.Warn("upf-u is gone", "err", conn.Err())
-				}
-				a.publish(nil)
-			}
-			conn.Abandon()
-			a.saveCounters(conn)
-			a.world.Go(func() { a.detach(conn.Shm()) }) // the next upf-u is not that fast
-		}
-		a.mu.Lock()
-		a.linkErr, a.ahead = err, nil
-		a.mu.Unlock()
-		if err != nil && !reported && ctx.Err() == nil {
-			reported = true // once, not fifty times a second
-			if again == redialApart {
-				a.log.Error("upf-u is not used", "socket", a.cfg.Dataplane.Socket, "err", err)
-			} else {
-				a.log.Warn("waiting for upf-u", "socket", a.cfg.Dataplane.Socket, "err", err)
-			}
-		}
-		a.world.Wait(again, ctx.Done())
+// takeUp is for a upf-u that there is: nobody uses it before it is filled.
+func (a *Agent) takeUp(conn *dataplane.Conn) error {
+	hello := conn.Hello()
+	a.note(&hello)
+	if a.filledAhead(conn) != nil {
+		a.link.GrantAhead(conn)
 	}
+	started := a.world.Now()
+	if err := a.fill(conn); err != nil {
+		return err
+	}
+	a.log.Info("upf-u is connected", "bootID", conn.Hello().BootId, "sessions", a.store.Sessions(), "took", a.world.Now().Sub(started))
+	return nil
+}
+
+// letGo is for a upf-u that is of no use any more.
+func (a *Agent) letGo(conn *dataplane.Conn) {
+	a.saveCounters(conn)
+	a.world.Go(func() { a.detach(conn.Shm()) }) // the next upf-u is not that fast
 }
 
 func (a *Agent) detach(shm *dataplane.Shm) {
@@ -107,57 +74,6 @@ func (a *Agent) saveCounters(conn *dataplane.Conn) {
 	}
 	if err := conn.Shm().Save(store.CountersPath(a.cfg.State.File, conn.Hello().BootId)); err != nil {
 		a.log.Warn("the last counters of the upf-u that is gone are not saved: when upf-c dies, too, usage that was not reported is lost", "err", err)
-	}
-}
-
-func (a *Agent) publish(conn *dataplane.Conn) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.conn, a.ahead = conn, nil
-	close(a.changed)
-	a.changed = make(chan struct{})
-	if a.grants != nil {
-		a.grants.wake()
-	}
-}
-
-// current is the connection now; nil while there is none.
-func (a *Agent) current() *dataplane.Conn {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.usableLocked()
-}
-
-func (a *Agent) usableLocked() *dataplane.Conn {
-	if a.conn != nil && !a.conn.Lost() {
-		return a.conn
-	}
-	return nil
-}
-
-// link waits for the connection, at most for the given time (negative: as long as ctx lives).
-func (a *Agent) link(ctx context.Context, wait time.Duration) (*dataplane.Conn, error) {
-	if conn := a.current(); conn != nil {
-		return conn, nil
-	}
-	until := a.world.Now().Add(wait)
-	for {
-		a.mu.Lock()
-		conn, changed := a.usableLocked(), a.changed
-		a.mu.Unlock()
-		if conn != nil {
-			return conn, nil
-		}
-		left := time.Duration(-1)
-		if wait >= 0 {
-			left = max(0, until.Sub(a.world.Now()))
-		}
-		if a.world.Wait(left, changed, ctx.Done()) {
-			return nil, errors.New("upf-u is not connected")
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 	}
 }
 

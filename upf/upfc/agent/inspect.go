@@ -103,7 +103,7 @@ func (a *Agent) Status() Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.Sessions(), Associations: []AssociationInfo{}, Standby: standby, Load: words.load, Reduction: words.reduction}
-	if conn := a.usableLocked(); conn != nil {
+	if conn := a.link.Current(); conn != nil {
 		st.Connected = true
 		st.Networks = a.networks()
 		st.Workers = conn.Shm().Workers()

@@ -170,7 +170,7 @@ func (l *load) work(list []abi.WorkerStats, since time.Duration) {
 }
 
 func (a *Agent) workers() []abi.WorkerStats {
-	if conn := a.current(); conn != nil {
+	if conn := a.link.Current(); conn != nil {
 		return conn.Shm().Workers()
 	}
 	return nil

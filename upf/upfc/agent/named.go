@@ -82,7 +82,7 @@ func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n store.
 		if s == nil {
 			return false, nil
 		}
-		switch conn := a.current(); {
+		switch conn := a.link.Current(); {
 		case !restores(m) && s.Made.Digest == m.Digest():
 			defer s.unlock()
 			a.log.Info("a request that established a session before is answered", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "from", m.From)

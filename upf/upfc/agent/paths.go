@@ -135,7 +135,7 @@ func (a *Agent) keepPaths(ctx context.Context) {
 	refused := false
 	var before *dataplane.Conn
 	for a.world.Wait(every, ctx.Done()) {
-		conn := a.current()
+		conn := a.link.Current()
 		if conn == nil {
 			continue // nobody is asked, so nobody fails
 		}

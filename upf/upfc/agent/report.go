@@ -85,7 +85,7 @@ func (a *Agent) measure(index uint32, told bool) {
 		return
 	}
 	defer s.unlock()
-	conn := a.current()
+	conn := a.link.Current()
 	if conn == nil {
 		a.postpone(index)
 		return
@@ -178,7 +178,7 @@ func (a *Agent) isServing() bool {
 func (a *Agent) postpone(index uint32) {
 	a.mu.Lock()
 	a.postponed[index] = true
-	back := a.usableLocked() != nil // it came back meanwhile, and catchUp may have run
+	back := a.link.Current() != nil // it came back meanwhile, and catchUp may have run
 	a.mu.Unlock()
 	if back {
 		a.world.Go(a.catchUp)
@@ -327,7 +327,7 @@ func (a *Agent) obey(s *session, answer *pfcp.Message) {
 		p.add(t)
 		defer s.become(&next, p.blob) // when upf-u was lost, the replay brings it
 	}
-	conn := a.current()
+	conn := a.link.Current()
 	if t.Records() == 0 || conn == nil {
 		return
 	}
@@ -421,7 +421,7 @@ func (a *Agent) reportLast(l *lastReports) {
 func (a *Agent) put(s *session, next *state.Session) {
 	blob := state.AppendSession(nil, next)
 	s.become(next, blob)
-	conn := a.current()
+	conn := a.link.Current()
 	if conn == nil {
 		return // a replay brings it
 	}

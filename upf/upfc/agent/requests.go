@@ -19,7 +19,7 @@ import (
 
 // dataplane waits a bounded time for upf-u.
 func (a *Agent) dataplane(ctx context.Context) (*dataplane.Conn, error) {
-	conn, err := a.link(ctx, a.cfg.PFCP.DataplaneWait)
+	conn, err := a.link.Wait(ctx, a.cfg.PFCP.DataplaneWait)
 	if err != nil {
 		return nil, &pfcp.Reject{Cause: ie.CauseSystemFailure, Detail: err.Error()}
 	}
@@ -88,7 +88,7 @@ func (a *Agent) drop(seid uint64, reason string) {
 
 // end ends a session in upf-u and here. The caller has locked it.
 func (a *Agent) end(s *session) {
-	if conn := a.current(); conn != nil {
+	if conn := a.link.Current(); conn != nil {
 		if err := deleteIn(conn, s.Index); err != nil {
 			conn.Abandon() // what upf-u has is not known any more: it is filled anew, without this one
 		}
@@ -274,7 +274,7 @@ func (a *Agent) locked(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer
 			return nil, nil, err
 		}
 		answer.SEID = s.CPSEID
-		if conn := a.current(); conn != nil {
+		if conn := a.link.Current(); conn != nil {
 			return s, conn, nil
 		}
 		s.unlock() // a replay needs it

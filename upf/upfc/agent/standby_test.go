@@ -285,13 +285,13 @@ func (p *pair) serve(i int, life string, fence *fencing.Unit, takeover *agent.Ta
 	u := standby.NewUnit(opt, life, fence, func(g fencing.Grant) {
 		switch {
 		case g.Epoch == 0:
-			a.Grant(0, 0)
+			a.Link().Grant(0, 0)
 		case g.Always:
-			a.Grant(g.Epoch, dataplane.GrantAlways)
+			a.Link().Grant(g.Epoch, dataplane.GrantAlways)
 		default:
-			a.Grant(g.Epoch, g.Until)
+			a.Link().Grant(g.Epoch, g.Until)
 		}
-	}, a.HoldLine)
+	}, a.Link().HoldLine)
 	a.BeRedundant(u, takeover)
 	u.Mirrors(a.Stored())
 	p.unit = u
@@ -496,7 +496,7 @@ func TestHandOver(t *testing.T) {
 	}
 	alone, cancel := context.WithCancel(t.Context())
 	p.wire.setCut(true)
-	forward := func(g fencing.Grant) error { return p.agent[0].Forward(g.Epoch, g.Until) }
+	forward := func(g fencing.Grant) error { return p.agent[0].Link().Forward(g.Epoch, g.Until) }
 	p.await("the unit is alone", func() bool { return p.unit.Status().Peer == "" })
 	if err := p.unit.HandOver(alone, forward); !errors.Is(err, standby.ErrAlone) {
 		t.Errorf("without a standby: %v, want %v", err, standby.ErrAlone)
@@ -536,7 +536,7 @@ func TestHandOver(t *testing.T) {
 	count(700)
 	p.takeOver(fence)
 	select {
-	case <-p.agent[1].Serves():
+	case <-p.agent[1].Link().Serves():
 	case <-time.After(fakesmf.Patience):
 		t.Fatal("the standby's upf-u is not granted")
 	}

@@ -58,7 +58,7 @@ func (a *Agent) Trace(ctx context.Context, o TraceOrder, f func(*trace.Event) er
 		}
 		order.Flags, order.Session = abi.TraceSession, index
 	}
-	conn := a.current()
+	conn := a.link.Current()
 	if conn == nil {
 		return errors.New("upf-u is not connected: `upfctl stats` shows when it is back")
 	}
@@ -203,7 +203,7 @@ func (a *Agent) Compiled(seid uint64) ([]byte, error) {
 	if !ok {
 		return nil, errors.New("the session is gone")
 	}
-	conn := a.current()
+	conn := a.link.Current()
 	if conn == nil {
 		return nil, errors.New("upf-u is not connected: `upfctl stats` shows when it is back")
 	}

@@ -116,15 +116,15 @@ func (m *member) kept() bool {
 func (m *member) unit(fence *fencing.Unit) *standby.Unit {
 	return standby.NewUnit(m.opt, m.life, fence, func(g fencing.Grant) {
 		switch {
-		case g.Forward: // Agent.Forward has said so
+		case g.Forward: // Link.Forward has said so
 		case g.Epoch == 0:
-			m.a.Grant(0, 0)
+			m.a.Link().Grant(0, 0)
 		case g.Always:
-			m.a.Grant(g.Epoch, dataplane.GrantAlways)
+			m.a.Link().Grant(g.Epoch, dataplane.GrantAlways)
 		default:
-			m.a.Grant(g.Epoch, g.Until)
+			m.a.Link().Grant(g.Epoch, g.Until)
 		}
-	}, m.a.HoldLine)
+	}, m.a.Link().HoldLine)
 }
 
 // serve is the unit's life. h has held it before; nil: nobody. When ctx ends, the standby takes over first, if there is one.
@@ -159,12 +159,12 @@ func (m *member) serve(ctx context.Context, unit *standby.Unit, h *standby.Holde
 }
 
 // forward has upf-u answer no more.
-func (m *member) forward(g fencing.Grant) error { return m.a.Forward(g.Epoch, g.Until) }
+func (m *member) forward(g fencing.Grant) error { return m.a.Link().Forward(g.Epoch, g.Until) }
 
 // greet says to who has yielded that this member serves, and takes what was counted there until it ended.
 func (m *member) greet(ctx context.Context, h *standby.Holder) {
 	select {
-	case <-m.a.Serves():
+	case <-m.a.Link().Serves():
 	case <-ctx.Done():
 	}
 	m.a.AddLate(h.Served(ctx))
