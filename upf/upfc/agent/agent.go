@@ -12,6 +12,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/link"
 	"core5g.dev/core5g/upf/upfc/agent/pace"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/config"
@@ -46,7 +47,7 @@ type Agent struct {
 	stopping context.Context
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
-	link        *Link                        // to upf-u
+	link        *link.Link                   // to upf-u
 	predefined  map[string]*rules.Predefined // of the configuration
 	pfdChange   sync.Mutex                   // held by the one request that changes PFDs
 	store       *store.Store[*session]
@@ -152,7 +153,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.policies.New = func() any { return newPolicy(a) }
 	a.puts.New = func() any { return newPut(a) }
-	a.link = NewLink(Owner{
+	a.link = link.New(link.Owner{
 		Config: cfg, Log: log, Machine: w.Machine,
 		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },
 		Fill: a.takeUp, Back: a.catchUp, Over: a.letGo,
@@ -235,7 +236,7 @@ func (a *Agent) Ready() error {
 }
 
 // Link is the connection to upf-u, for who grants it something.
-func (a *Agent) Link() *Link { return a.link }
+func (a *Agent) Link() *link.Link { return a.link }
 
 // Addr is where PFCP is served. It waits for that.
 func (a *Agent) Addr() netip.AddrPort {

@@ -1,7 +1,7 @@
 package agent
 
 // When upf-u is back, it is brought to our account of the sessions (or we to its account, when we are the younger one)
-// before anybody may use the connection (Link):
+// before anybody may use the connection (package link):
 //
 //	we know sessions, upf-u is another one   replay META and every session; usage continues from
 //	                                         a copy of the dead one's memory

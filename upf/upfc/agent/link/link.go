@@ -1,4 +1,4 @@
-package agent
+package link
 
 import (
 	"context"
@@ -45,8 +45,8 @@ type Link struct {
 	err     error           // why conn is nil
 }
 
-// NewLink makes one that is not there yet; Keep begins with it.
-func NewLink(o Owner) *Link { return &Link{o: o, changed: make(chan struct{})} }
+// New makes one that is not there yet; Keep begins with it.
+func New(o Owner) *Link { return &Link{o: o, changed: make(chan struct{})} }
 
 // Keep looks for upf-u, and has it filled, whenever it is not there, until ctx ends.
 func (l *Link) Keep(ctx context.Context) {
