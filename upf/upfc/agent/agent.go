@@ -47,30 +47,31 @@ type Agent struct {
 	stopping context.Context
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
-	link        *link.Link                   // to upf-u
-	predefined  map[string]*rules.Predefined // of the configuration
-	pfdChange   sync.Mutex                   // held by the one request that changes PFDs
-	store       *store.Store[*session]
-	policies    sync.Pool // of *policy
-	puts        sync.Pool // of *put
-	wheel       *pace.Wheel
-	paths       *paths
-	indications indications
-	measurers   *pace.Crew[job]  // look at sessions
-	reporters   *pace.Crews[job] // report to CP functions
-	traffic     *traffic
-	groups      groups
-	nat         natBlocks
-	records     *slog.Logger // of NAT44 blocks
-	load        load
-	underWay    underWay
-	restoration restoration
-	redundancy  Redundancy                    // nil: there is no standby
-	takeover    *Takeover                     // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
-	known       atomic.Pointer[networks.List] // of the upf-u that was met last
-	bridges     atomic.Pointer[networks.Bridges]
-	stations    pace.Waiting[stationEvent]
-	flows       pace.Waiting[flowEvent]
+	link         *link.Link                   // to upf-u
+	predefined   map[string]*rules.Predefined // of the configuration
+	applications applications                 // of PFDs
+	pfdChange    sync.Mutex                   // held by the one request that changes PFDs
+	store        *store.Store[*session]
+	policies     sync.Pool // of *policy
+	puts         sync.Pool // of *put
+	wheel        *pace.Wheel
+	paths        *paths
+	indications  indications
+	measurers    *pace.Crew[job]  // look at sessions
+	reporters    *pace.Crews[job] // report to CP functions
+	traffic      *traffic
+	groups       groups
+	nat          natBlocks
+	records      *slog.Logger // of NAT44 blocks
+	load         load
+	underWay     underWay
+	restoration  restoration
+	redundancy   Redundancy                    // nil: there is no standby
+	takeover     *Takeover                     // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
+	known        atomic.Pointer[networks.List] // of the upf-u that was met last
+	bridges      atomic.Pointer[networks.Bridges]
+	stations     pace.Waiting[stationEvent]
+	flows        pace.Waiting[flowEvent]
 	// It has other network instances than the one before; read while it is filled.
 	otherNetworks bool
 
@@ -84,8 +85,6 @@ type Agent struct {
 	eras         uint64                  // of associations, the last one
 	poolAt       map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
 	poolUsed     map[ueKey]uint32        // sessions by UE addresses that were chosen here
-	pfds         map[string]catalogue    // by Node ID of the CP function
-	toldDomains  atomic.Bool             // upf-u has heard of domain names
 	postponed    map[uint32]bool         // sessions to be measured when upf-u is back
 	pairs        store.Slots
 }
@@ -138,7 +137,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		associations: map[string]*association{},
 		poolAt:       map[netip.Prefix]uint64{},
 		poolUsed:     map[ueKey]uint32{},
-		pfds:         map[string]catalogue{},
+		applications: applications{log: log, by: map[string]catalogue{}},
 		postponed:    map[uint32]bool{},
 		wheel:        pace.NewWheel(w.Machine),
 		paths:        newPaths(),

@@ -202,12 +202,10 @@ func (h *Ahead) adopt() bool {
 		return false
 	}
 	a := h.as
-	before, groups := a.pfds, a.groups.list()
-	a.pfds = map[string]catalogue{}
-	a.adoptPFDs(meta.PFDs)
+	groups, changed := a.groups.list(), a.applications.replace(meta.PFDs)
 	a.groups.adopt(meta.Groups)
 	now := a.groups.list()
-	return !reflect.DeepEqual(before, a.pfds) || len(now) < len(groups) || !reflect.DeepEqual(groups, now[:len(groups)])
+	return changed || len(now) < len(groups) || !reflect.DeepEqual(groups, now[:len(groups)])
 }
 
 // again compiles all anew.

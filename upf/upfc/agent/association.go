@@ -84,9 +84,7 @@ func (a *Agent) associated(ctx context.Context, as *association, retain bool) (r
 
 	if restarted {
 		a.rec.Restart("cp")
-		a.mu.Lock()
-		delete(a.pfds, node)
-		a.mu.Unlock()
+		a.applications.forget(node)
 	}
 	if old != nil && !retained {
 		a.dropSessionsOf(ctx, node, "association setup")
@@ -174,7 +172,7 @@ func (a *Agent) release(ctx context.Context, node string, meant *association, re
 	if as != nil {
 		delete(a.associations, node)
 		a.countListenersLocked()
-		delete(a.pfds, node)
+		a.applications.forget(node)
 		if as.stop != nil {
 			as.stop()
 		}

@@ -276,7 +276,7 @@ func (a *Agent) adoptMeta(meta *state.Meta) {
 		a.associations[as.Node] = &association{Association: as, over: make(chan struct{}), moved: make(chan struct{})}
 	}
 	a.countListenersLocked()
-	a.adoptPFDs(meta.PFDs)
+	a.applications.adopt(meta.PFDs)
 	a.groups.adopt(meta.Groups)
 	a.restoration.begin(a.recovery.Add(a.cfg.PFCP.RestorationWait), meta.Restorers, len(meta.Associations) > 0)
 }
@@ -539,7 +539,7 @@ func (a *Agent) keepMeta() {
 // metaBlob is META as it is now, with so many groups.
 func (a *Agent) metaBlob() (blob []byte, groups int) {
 	a.mu.Lock()
-	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.pfdsToKeep(), Groups: a.groups.list(), Restorers: a.restoration.list()}
+	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.applications.list(), Groups: a.groups.list(), Restorers: a.restoration.list()}
 	for _, as := range a.associationsLocked() {
 		m.Associations = append(m.Associations, as.Association)
 	}

@@ -56,7 +56,7 @@ func (a *Agent) takeFlows(index uint32) {
 	}
 	defer s.unlock()
 	list := slices.DeleteFunc(a.flows.Take(index), func(e flowEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
-	now, begun, ended := changeFlows(s.Flows, list, func(number uint64) string { return a.applicationOf(s.Node, number) })
+	now, begun, ended := changeFlows(s.Flows, list, func(number uint64) string { return a.applications.named(s.Node, number) })
 	if len(begun)+len(ended) == 0 {
 		return
 	}
@@ -99,7 +99,7 @@ func (s *session) isByFlow(urr uint32) bool {
 		if r.PDI.Application == "" {
 			return false
 		}
-		if p := s.agent.application(s.Node, r.PDI.Application); p == nil || len(p.Domains) == 0 || len(p.Flows) > 0 {
+		if p := s.agent.applications.get(s.Node, r.PDI.Application); p == nil || len(p.Domains) == 0 || len(p.Flows) > 0 {
 			return false
 		}
 		any = true

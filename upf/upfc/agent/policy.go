@@ -28,7 +28,7 @@ func newPolicy(a *Agent) *policy {
 			return a.chooseFTEID(p.session, core, v4, v6)
 		},
 		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return homeTEID(a.homeOf(p.session.Index, set), teid, set) },
-		Application: func(id string) bool { return a.application(p.session.Node, id) != nil },
+		Application: func(id string) bool { return a.applications.get(p.session.Node, id) != nil },
 		Predefined:  func(name string) bool { return a.predefined[name] != nil },
 		Known:       a.store.Known().Get,
 	}
