@@ -25,7 +25,7 @@ func (as *association) home() netip.AddrPort {
 	return netip.AddrPortFrom(as.From.Addr(), pfcp.Port)
 }
 
-// address is where a copy of a request to the CP function goes. The caller holds a.mu.
+// address is where a copy of a request to the CP function goes. The caller holds n.mu.
 func (as *association) address(last bool) netip.AddrPort {
 	if as.Moved.IsValid() && !last {
 		return as.Moved
@@ -33,30 +33,30 @@ func (as *association) address(last bool) netip.AddrPort {
 	return as.home()
 }
 
-// isFrom says whether an association's requests come from an address. The caller holds a.mu.
+// isFrom says whether an association's requests come from an address. The caller holds n.mu.
 func (as *association) isFrom(from netip.Addr) bool {
 	return as.From.Addr() == from || as.Source == from || as.Moved.Addr() == from || as.home().Addr() == from
 }
 
 // of is where the copies of a request to a CP function go.
-func (a *Agent) of(as *association) pfcp.Destination {
+func (n *Node) of(as *association) pfcp.Destination {
 	return func(last bool) netip.AddrPort {
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		n.mu.Lock()
+		defer n.mu.Unlock()
 		return as.address(last)
 	}
 }
 
-// ofSession is where the copies of a report go: cp is the address of the session's CP F-SEID, node its CP function. A
+// OfSession is where the copies of a report go: cp is the address of the session's CP F-SEID, node its CP function. A
 // session may be another CP function's by now (TS 29.244 5.22), which its CP F-SEID says.
-func (a *Agent) ofSession(node string, cp netip.Addr) pfcp.Destination {
+func (n *Node) OfSession(node string, cp netip.Addr) pfcp.Destination {
 	return func(last bool) netip.AddrPort {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		as := a.associations[node]
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		as := n.associations[node]
 		if as == nil || as.home().Addr() != cp {
 			var owner *association
-			for _, other := range a.associations { // of several the first by Node ID, whatever the map's order
+			for _, other := range n.associations { // of several the first by Node ID, whatever the map's order
 				if other.home().Addr() == cp && (owner == nil || other.Node < owner.Node) {
 					owner = other
 				}
@@ -74,14 +74,14 @@ func (a *Agent) ofSession(node string, cp netip.Addr) pfcp.Destination {
 
 // move notes that a CP function's instance at an address has said that it is the one. It counts when the address is a
 // CP function's by the configuration.
-func (a *Agent) move(node string, from netip.AddrPort) {
-	if listed, _ := a.listed(from.Addr()); !listed {
+func (n *Node) move(node string, from netip.AddrPort) {
+	if listed, _ := n.listed(from.Addr()); !listed {
 		return
 	}
-	a.mu.Lock()
-	as := a.associations[node]
+	n.mu.Lock()
+	as := n.associations[node]
 	if as == nil {
-		a.mu.Unlock()
+		n.mu.Unlock()
 		return
 	}
 	to, before := from, as.Moved
@@ -91,18 +91,18 @@ func (a *Agent) move(node string, from netip.AddrPort) {
 	as.Moved, as.failed = to, time.Time{}
 	close(as.moved)
 	as.moved = make(chan struct{})
-	a.mu.Unlock()
+	n.mu.Unlock()
 	if to != before {
-		a.persistMeta()
-		a.log.Info("the CP function has moved", "node", node, "to", from)
+		n.o.Persist()
+		n.o.Log.Info("the CP function has moved", "node", node, "to", from)
 	}
 }
 
-// movedOf is closed when a CP function moves; nil when there is none.
-func (a *Agent) movedOf(node string) <-chan struct{} {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if as := a.associations[node]; as != nil {
+// MovedOf is closed when a CP function moves; nil when there is none.
+func (n *Node) MovedOf(node string) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if as := n.associations[node]; as != nil {
 		return as.moved
 	}
 	return nil

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/upfc/agent/link"
 	"core5g.dev/core5g/upf/upfc/agent/pace"
@@ -38,15 +35,13 @@ type Agent struct {
 	log   *slog.Logger
 	rec   Recorder
 	world World
-	node  *ie.IE // our Node ID, which nobody changes
-	// nodeIEs is the same as it stands in a message.
-	nodeIEs pfcp.IEs
 
 	serving  chan struct{} // closed when PFCP is bound
 	server   *pfcp.Server  // valid once serving is closed
 	stopping context.Context
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
+	node         *Node                        // as CP functions know it
 	link         *link.Link                   // to upf-u
 	predefined   map[string]*rules.Predefined // of the configuration
 	applications applications                 // of PFDs
@@ -63,9 +58,7 @@ type Agent struct {
 	groups       groups
 	nat          natBlocks
 	records      *slog.Logger // of NAT44 blocks
-	load         load
 	underWay     underWay
-	restoration  restoration
 	redundancy   Redundancy                    // nil: there is no standby
 	takeover     *Takeover                     // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
 	known        atomic.Pointer[networks.List] // of the upf-u that was met last
@@ -78,15 +71,12 @@ type Agent struct {
 	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
 	silent     bool       // under metaChange: upf-u was told that sessions are restored
 
-	mu           sync.Mutex
-	bootID       uint64    // of the upf-u that was last filled or read
-	recovery     time.Time // our Recovery Time Stamp; zero until upf-u was met
-	associations map[string]*association
-	eras         uint64                  // of associations, the last one
-	poolAt       map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
-	poolUsed     map[ueKey]uint32        // sessions by UE addresses that were chosen here
-	postponed    map[uint32]bool         // sessions to be measured when upf-u is back
-	pairs        store.Slots
+	mu        sync.Mutex
+	bootID    uint64                  // of the upf-u that was last filled or read
+	poolAt    map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
+	poolUsed  map[ueKey]uint32        // sessions by UE addresses that were chosen here
+	postponed map[uint32]bool         // sessions to be measured when upf-u is back
+	pairs     store.Slots
 }
 
 // networks are those of the upf-u that was met last; nil before there was any.
@@ -131,10 +121,8 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 // NewIn makes an agent that lives somewhere else than on this machine.
 func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a := &Agent{
-		cfg: cfg, log: log, records: slog.New(always{log.Handler()}), rec: rec, world: w, node: ie.NewNodeIDHeuristic(cfg.NodeID),
+		cfg: cfg, log: log, records: slog.New(always{log.Handler()}), rec: rec, world: w,
 		serving:      make(chan struct{}),
-		restoration:  restoration{nodes: map[string]bool{}},
-		associations: map[string]*association{},
 		poolAt:       map[netip.Prefix]uint64{},
 		poolUsed:     map[ueKey]uint32{},
 		applications: applications{log: log, by: map[string]catalogue{}},
@@ -145,9 +133,6 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		traffic:      newTraffic(w.Now()),
 		underWay:     underWay{machine: w.Machine, names: map[store.CPName]chan struct{}{}},
 	}
-	a.load.looked = w.Now()
-	a.load.waits.least.Store(math.MaxInt64)
-	_ = a.nodeIEs.Add(a.node)          // Parse has refused what is none
 	a.predefined, _ = cfg.Predefined() // Parse has refused what cannot be read
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.policies.New = func() any { return newPolicy(a) }
@@ -156,6 +141,11 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		Config: cfg, Log: log, Machine: w.Machine,
 		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },
 		Fill: a.takeUp, Back: a.catchUp, Over: a.letGo,
+	})
+	a.node = NewNode(NodeOwner{
+		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine,
+		Predefined: len(a.predefined) > 0, ChoosesUEs: a.choosesUEs(),
+		Drop: a.dropSessionsOf, Persist: a.persistMeta, Forget: a.applications.forget, Page: a.list, SendsTo: a.store.SendsTo, Workers: a.workers, Full: a.tablesFull,
 	})
 	a.measurers = pace.NewCrew(measuring, w.Go, a.measureJob)
 	a.reporters = pace.NewCrews(cfg.Limits.Reports, w.Go, a.reportJob)
@@ -201,23 +191,20 @@ func (a *Agent) run(ctx context.Context, begin func(f func())) error {
 		return err
 	}
 	a.server = server
+	a.node.Serve(ctx, server)
 	close(a.serving)
-	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
+	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.node.Recovery())
 	begin(func() { a.wheel.Run(ctx, func(index uint32) { a.measurers.Add(job{index: index}, false) }) })
 	begin(func() { a.keepPaths(ctx) })
 	begin(func() { a.keepTraffic(ctx) })
 	a.world.Go(a.resume)
-	a.meetPeers(ctx)
+	a.node.MeetPeers(ctx)
 	return serve()
 }
 
 // resume takes up what a previous upf-c left: heartbeats, timers, reports without acknowledgement.
 func (a *Agent) resume() {
-	a.mu.Lock()
-	for _, as := range a.associationsLocked() {
-		a.watch(as)
-	}
-	a.mu.Unlock()
+	a.node.Resume()
 	a.catchUp()
 }
 
@@ -237,18 +224,13 @@ func (a *Agent) Ready() error {
 // Link is the connection to upf-u, for who grants it something.
 func (a *Agent) Link() *link.Link { return a.link }
 
+// RequestRelease asks a CP function to release the association (node.RequestRelease).
+func (a *Agent) RequestRelease(ctx context.Context, node string, grace time.Duration) error {
+	return a.node.RequestRelease(ctx, node, grace)
+}
+
 // Addr is where PFCP is served. It waits for that.
 func (a *Agent) Addr() netip.AddrPort {
 	<-a.serving
 	return a.server.Addr()
-}
-
-func (a *Agent) nodeID() *ie.IE { return a.node }
-
-func (a *Agent) sayNodeID(answer *pfcp.Answer) { answer.IEs = append(answer.IEs, a.nodeIEs...) }
-
-func (a *Agent) recoveryIE() *ie.IE {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return ie.NewRecoveryTimeStamp(a.recovery)
 }

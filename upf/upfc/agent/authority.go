@@ -27,9 +27,14 @@ import (
 )
 
 // listed says whether pfcp.controlPlaneSubnets names an address, and whether it names any.
-func (a *Agent) listed(from netip.Addr) (is, limited bool) {
-	list := a.cfg.PFCP.ControlPlaneSubnets
+func (n *Node) listed(from netip.Addr) (is, limited bool) {
+	list := n.o.Config.PFCP.ControlPlaneSubnets
 	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(from) }), len(list) > 0
+}
+
+// NoAssociation refuses what is asked for in the name of a node that has none.
+func NoAssociation(node string) error {
+	return &pfcp.Reject{Cause: ie.CauseNoEstablishedPFCPAssociation, Detail: "no association with " + node}
 }
 
 func stranger(format string, args ...any) error {
@@ -38,28 +43,28 @@ func stranger(format string, args ...any) error {
 
 // mayReplace says whether a request to set up or release the association with a node may come from an
 // address. recovery is what a setup claims, 0 for a release.
-func (a *Agent) mayReplace(ctx context.Context, node string, from netip.Addr, recovery uint32) error {
-	listed, limited := a.listed(from)
+func (n *Node) mayReplace(ctx context.Context, node string, from netip.Addr, recovery uint32) error {
+	listed, limited := n.listed(from)
 	if limited && !listed {
 		return stranger("%s is no CP function's address: pfcp.controlPlaneSubnets names those", from)
 	}
-	a.mu.Lock()
-	as := a.associations[node]
+	n.mu.Lock()
+	as := n.associations[node]
 	free := as == nil || as.isFrom(from) || listed || !as.failed.IsZero()
 	var to netip.AddrPort
 	var known uint32
 	if as != nil {
 		to, known = as.address(false), as.Recovery
 	}
-	a.mu.Unlock()
+	n.mu.Unlock()
 	if free {
 		return nil
 	}
 	// Whoever has the association is asked. The address of a Node ID may be a Service's: then a successor
 	// that has taken its place answers, with the Recovery Time Stamp that it claims.
-	ctx, cancel := context.WithTimeout(ctx, holderAnswers*a.cfg.PFCP.Retransmit.Interval)
+	ctx, cancel := context.WithTimeout(ctx, holderAnswers*n.o.Config.PFCP.Retransmit.Interval)
 	defer cancel()
-	answer, err := a.server.Request(ctx, pfcp.To(to), message.MsgTypeHeartbeatRequest, nil, a.recoveryIE())
+	answer, err := n.server.Request(ctx, pfcp.To(to), message.MsgTypeHeartbeatRequest, nil, n.recoveryIE())
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, pfcp.ErrNoAnswer) {
 			return nil // it is gone
@@ -76,14 +81,14 @@ func (a *Agent) mayReplace(ctx context.Context, node string, from netip.Addr, re
 // holderAnswers is for how many T1 the holder of an association may take to say that it is alive.
 const holderAnswers = 2
 
-// speaksFor says whether a request in the name of a node that has an association may come from an address.
-func (a *Agent) speaksFor(node string, from netip.Addr) error {
-	listed, limited := a.listed(from)
-	a.mu.Lock()
-	as := a.associations[node]
+// SpeaksFor says whether a request in the name of a node that has an association may come from an address.
+func (n *Node) SpeaksFor(node string, from netip.Addr) error {
+	listed, limited := n.listed(from)
+	n.mu.Lock()
+	as := n.associations[node]
 	if as == nil {
-		a.mu.Unlock()
-		return noAssociation(node)
+		n.mu.Unlock()
+		return NoAssociation(node)
 	}
 	is := as.isFrom(from)
 	// Who sits behind a Service's address has another one of its own; so has one of pfcp.peers, whose requests
@@ -92,10 +97,10 @@ func (a *Agent) speaksFor(node string, from netip.Addr) error {
 	if learn {
 		as.Source = from
 	}
-	a.mu.Unlock()
+	n.mu.Unlock()
 	if learn {
-		a.persistMeta()
-		a.log.Info("the CP function's requests come from another address than its association", "node", node, "from", from)
+		n.o.Persist()
+		n.o.Log.Info("the CP function's requests come from another address than its association", "node", node, "from", from)
 		return nil
 	}
 	if !is {
@@ -104,14 +109,14 @@ func (a *Agent) speaksFor(node string, from netip.Addr) error {
 	return nil
 }
 
-// speaksForSession says whether a request for a session may come from an address; node and cp are its CP
+// SpeaksForSession says whether a request for a session may come from an address; node and cp are its CP
 // function and the address of its CP F-SEID, empty for a session that is not known.
-func (a *Agent) speaksForSession(node string, cp, from netip.Addr) error {
-	listed, _ := a.listed(from)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (n *Node) SpeaksForSession(node string, cp, from netip.Addr) error {
+	listed, _ := n.listed(from)
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	known := false
-	for _, as := range a.associations {
+	for _, as := range n.associations {
 		if as.isFrom(from) {
 			if as.Node == node {
 				return nil
@@ -127,4 +132,22 @@ func (a *Agent) speaksForSession(node string, cp, from netip.Addr) error {
 		return nil
 	}
 	return &pfcp.Reject{Cause: ie.CauseSessionContextNotFound, Detail: fmt.Sprintf("no session of %s's has this SEID", from)}
+}
+
+// Sender is the CP function that a node-related message comes from: by its Node ID where it has one,
+// else by its address.
+func (n *Node) Sender(m *pfcp.Message) (string, error) {
+	if m.Elements.First(ie.NodeID) != nil {
+		node, err := m.NodeID()
+		if err != nil {
+			return "", err
+		}
+		return node, n.SpeaksFor(node, m.From.Addr())
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if as := n.senderLocked(m.From); as != nil {
+		return as.Node, nil
+	}
+	return "", NoAssociation(m.From.String())
 }

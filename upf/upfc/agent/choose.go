@@ -27,8 +27,8 @@ const (
 // chooseFTEID makes up an F-TEID for the session (CH), on one address of each IP version that is
 // asked for. Where an SMF has chosen the same one, upf-u refuses it. The caller has locked the session.
 func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, err error) {
-	if s.isNew() && a.restoration.waits(a.world.Now()) {
-		return f4, f6, errRestoring
+	if s.isNew() && a.node.Restoring() {
+		return f4, f6, ErrRestoring
 	}
 	own := a.own().N3
 	if n9 := a.own().N9; core && (n9.V4.IsValid() || n9.V6.IsValid()) {
@@ -143,8 +143,8 @@ func (a *Agent) networkOf(set *rules.Set) uint16 {
 // chooseUE allocates a UE address (a /32) or prefix (a /64) for the session (CHV4, CHV6), whose rules the set will be, from
 // the first pool that serves one of the network instances, else from one that serves any.
 func (a *Agent) chooseUE(s *session, set *rules.Set, instances, names []string, v6 bool) (netip.Prefix, error) {
-	if s.isNew() && a.restoration.waits(a.world.Now()) {
-		return netip.Prefix{}, errRestoring
+	if s.isNew() && a.node.Restoring() {
+		return netip.Prefix{}, ErrRestoring
 	}
 	network := a.networkOf(set)
 	a.mu.Lock()

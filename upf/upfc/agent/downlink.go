@@ -67,7 +67,7 @@ func downlinkData(pdr uint16, qfi, dscp uint8) []*ie.IE {
 
 // notifyOnce reports without the session's lock, which the caller has: it is taken again however this ends, a death of the machine included.
 func (a *Agent) notifyOnce(s *session, ies pfcp.IEs) (answer *pfcp.Message, serving bool, err error) {
-	node, to, seid, up, moved := s.Node, a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.movedOf(s.Node)
+	node, to, seid, up, moved := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.node.MovedOf(s.Node)
 	s.Mu.Unlock()
 	defer s.Mu.Lock()
 	if !a.isServing() {

@@ -75,7 +75,7 @@ func (a *Agent) deletedBefore(m *pfcp.Message, answer *pfcp.Answer) bool {
 		a.log.Error("a deletion cannot be read", "seid", hex(m.SEID), "err", err)
 		return false
 	}
-	if !e.done || !e.Last.Is(m.Sequence, m.Digest(), a.world.Now()) || a.speaksForSession(e.Node, e.CPAddr, m.From.Addr()) != nil {
+	if !e.done || !e.Last.Is(m.Sequence, m.Digest(), a.world.Now()) || a.node.SpeaksForSession(e.Node, e.CPAddr, m.From.Addr()) != nil {
 		return false
 	}
 	a.log.Info("a request that was executed before is answered", "seid", hex(m.SEID), "sequence", m.Sequence)

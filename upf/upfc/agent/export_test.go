@@ -3,7 +3,7 @@ package agent
 import "net/netip"
 
 // ReportPaths is reportPaths.
-func (a *Agent) ReportPaths(failed bool, peers []netip.Addr) { a.reportPaths(failed, peers) }
+func (a *Agent) ReportPaths(failed bool, peers []netip.Addr) { a.node.ReportPaths(failed, peers) }
 
 // Nothing is nothing: it hears a upf-u that is silent.
 type Nothing = nothing

@@ -98,7 +98,7 @@ func (a *Agent) note(h *abi.Hello) {
 func (a *Agent) fill(conn *dataplane.Conn) error {
 	h := conn.Hello()
 	a.mu.Lock()
-	known := !a.recovery.IsZero()
+	known := !a.node.Recovery().IsZero()
 	same := a.bootID == h.BootId
 	if known {
 		a.store.Resize(h.SessionsMax)
@@ -269,16 +269,9 @@ func (a *Agent) memories(conn *dataplane.Conn, old *store.Left) func(life uint8)
 
 // adoptMeta makes what META has ours.
 func (a *Agent) adoptMeta(meta *state.Meta) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.recovery = time.Unix(meta.Recovery, 0)
-	for _, as := range meta.Associations {
-		a.associations[as.Node] = &association{Association: as, over: make(chan struct{}), moved: make(chan struct{})}
-	}
-	a.countListenersLocked()
+	a.node.Adopt(meta)
 	a.applications.adopt(meta.PFDs)
 	a.groups.adopt(meta.Groups)
-	a.restoration.begin(a.recovery.Add(a.cfg.PFCP.RestorationWait), meta.Restorers, len(meta.Associations) > 0)
 }
 
 // commitKept gives our file its name: it has all that the one before it has.
@@ -294,7 +287,7 @@ func (a *Agent) commitKept() {
 func (a *Agent) keepAlive(ctx context.Context) {
 	for a.world.Wait(time.Second, ctx.Done()) {
 		a.store.Stamp(a.world.Now())
-		if a.isSilent() && !a.restoration.silent(a.world.Now()) {
+		if a.isSilent() && !a.node.Silent() {
 			a.persistMeta()
 		}
 		if err := a.store.NoRoom(); err != nil {
@@ -538,12 +531,7 @@ func (a *Agent) keepMeta() {
 
 // metaBlob is META as it is now, with so many groups.
 func (a *Agent) metaBlob() (blob []byte, groups int) {
-	a.mu.Lock()
-	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.applications.list(), Groups: a.groups.list(), Restorers: a.restoration.list()}
-	for _, as := range a.associationsLocked() {
-		m.Associations = append(m.Associations, as.Association)
-	}
-	a.mu.Unlock()
+	m := a.node.Meta(func(m *state.Meta) { m.PFDs, m.Groups = a.applications.list(), a.groups.list() })
 	return state.EncodeMeta(&m), len(m.Groups)
 }
 
@@ -561,7 +549,7 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 	blob, groups := a.metaBlob()
 	a.store.KeepMeta(blob)
 	t := dataplane.NewBatch()
-	silent := a.restoration.silent(a.world.Now())
+	silent := a.node.Silent()
 	t.Meta(blob, silent)
 	err := conn.Transact(t)
 	if err == nil {
@@ -569,6 +557,17 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 		a.groups.stored(groups)
 	}
 	return err
+}
+
+// persistMeta stores META, in upf-u if it is there; a replay stores it otherwise.
+func (a *Agent) persistMeta() {
+	if conn := a.link.Current(); conn != nil {
+		if err := a.writeMeta(conn); err != nil {
+			a.log.Warn("META not stored", "err", err)
+		}
+	} else {
+		a.keepMeta()
+	}
 }
 
 // replay gives upf-u every session again, many in one transaction. While one is under way the next

@@ -17,23 +17,23 @@ import (
 func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	var ies []*ie.IE
 	var err error
-	a.begun(m)
+	a.node.Begun(m)
 	answer := m.Answer()
 	switch m.Type {
 	case message.MsgTypeSessionModificationRequest, message.MsgTypeSessionDeletionRequest, message.MsgTypeSessionReportRequest:
 	default:
-		a.sayNodeID(answer)
+		a.node.SayID(answer)
 	}
 	// What follows is written behind it where the request is accepted.
 	before := len(answer.IEs)
 	answer.Cause(ie.CauseRequestAccepted)
 	switch m.Type {
 	case message.MsgTypeAssociationSetupRequest:
-		ies, err = a.associationSetup(ctx, m)
+		ies, err = a.node.Setup(ctx, m)
 	case message.MsgTypeAssociationUpdateRequest:
-		ies, err = a.associationUpdate(m)
+		ies, err = a.node.Update(m)
 	case message.MsgTypeAssociationReleaseRequest:
-		err = a.associationRelease(ctx, m)
+		err = a.node.Release(ctx, m)
 	case message.MsgTypeSessionEstablishmentRequest:
 		err = a.twice(ctx, m, answer, (*Agent).establish)
 	case message.MsgTypeSessionModificationRequest:
@@ -55,7 +55,7 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	}
 	if err == nil {
 		answer.Add(ies...)
-		a.sayLoad(m, answer)
+		a.node.SayLoad(m, &answer.IEs)
 		return answer
 	}
 	var r *pfcp.Reject
@@ -65,26 +65,22 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	a.log.Warn("request rejected", "message", pfcp.TypeName(m.Type), "from", m.From, "seid", hex(m.SEID), "cause", pfcp.CauseName(r.Cause), "offendingIE", r.Offending, "reason", r.Error())
 	answer.IEs = answer.IEs[:before]
 	answer.Refuse(r)
-	a.sayLoad(m, answer)
+	a.node.SayLoad(m, &answer.IEs)
 	return answer
 }
 
-// sayLoad tells who asks for something of a session what he is to hear of load and overload.
-func (a *Agent) sayLoad(m *pfcp.Message, answer *pfcp.Answer) {
-	if forSession(m) {
-		a.loadTo(m.From, &answer.IEs)
-	}
-}
+// Heartbeat answers a CP function's heartbeat.
+func (a *Agent) Heartbeat(m *pfcp.Message) *pfcp.Answer { return a.node.Heartbeat(m) }
 
 // Congested refuses a request that there is no room for.
 func (a *Agent) Congested(m *pfcp.Message) *pfcp.Answer {
-	a.noRoom()
+	a.node.NoRoom()
 	answer := m.Answer()
 	if m.Type == message.MsgTypeSessionEstablishmentRequest {
-		a.sayNodeID(answer)
+		a.node.SayID(answer)
 	}
 	answer.Cause(ie.CausePFCPEntityInCongestion)
-	a.sayLoad(m, answer)
+	a.node.SayLoad(m, &answer.IEs)
 	return answer
 }
 
@@ -96,18 +92,6 @@ func (a *Agent) twice(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer,
 		err = f(a, ctx, m, answer)
 	}
 	return err
-}
-
-func missing(m *pfcp.Message, ieType uint16) error {
-	return pfcp.Missing(ieType, pfcp.TypeName(m.Type))
-}
-
-func nodeOf(m *pfcp.Message) (string, error) {
-	e := m.Elements.First(ie.NodeID)
-	if e == nil {
-		return "", missing(m, ie.NodeID)
-	}
-	return e.NodeID()
 }
 
 // fseid reads a CP F-SEID: the SEID, and the address of the IP version in which we speak PFCP.

@@ -10,6 +10,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/topology"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
@@ -99,10 +100,11 @@ type SessionDetail struct {
 
 // Status reports on the agent; workers only while upf-u is connected.
 func (a *Agent) Status() Status {
-	standby, words := a.standbyStatus(), a.look()
+	standby := a.standbyStatus()
+	load, reduction := a.node.Load()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.Sessions(), Associations: []AssociationInfo{}, Standby: standby, Load: words.load, Reduction: words.reduction}
+	st := Status{NodeID: a.cfg.NodeID, Recovery: a.node.Recovery(), Sessions: a.store.Sessions(), Associations: []AssociationInfo{}, Standby: standby, Load: load, Reduction: reduction}
 	if conn := a.link.Current(); conn != nil {
 		st.Connected = true
 		st.Networks = a.networks()
@@ -114,16 +116,22 @@ func (a *Agent) Status() Status {
 		st.Groups = a.groups.drops(conn.Shm())
 	}
 	count := a.store.PerNode()
-	for node, as := range a.associations {
-		info := AssociationInfo{Node: node, From: as.From, Sessions: count[node], Since: time.Unix(as.Created, 0)}
-		if !as.failed.IsZero() {
-			failed := as.failed
+	a.node.Each(func(as *state.Association, failed time.Time) {
+		info := AssociationInfo{Node: as.Node, From: as.From, Sessions: count[as.Node], Since: time.Unix(as.Created, 0)}
+		if !failed.IsZero() {
 			info.Failed = &failed
 		}
 		st.Associations = append(st.Associations, info)
-	}
+	})
 	slices.SortFunc(st.Associations, func(a, b AssociationInfo) int { return cmp.Compare(a.Node, b.Node) })
 	return st
+}
+
+func (a *Agent) workers() []abi.WorkerStats {
+	if conn := a.link.Current(); conn != nil {
+		return conn.Shm().Workers()
+	}
+	return nil
 }
 
 // Sessions lists all sessions by UE address.

@@ -25,7 +25,7 @@ func (a *Agent) list(m *pfcp.Message, node string, others ...*ie.IE) (*ie.IE, er
 	if err != nil {
 		return nil, err
 	}
-	room := listOctets - 8 - 5 - a.nodeID().MarshalLen() // header, cause
+	room := listOctets - 8 - 5 - a.node.ID().MarshalLen() // header, cause
 	for _, o := range others {
 		room -= o.MarshalLen()
 	}

@@ -58,6 +58,11 @@ type load struct {
 	words      words
 }
 
+func (l *load) begin(now time.Time) {
+	l.looked = now
+	l.waits.least.Store(math.MaxInt64)
+}
+
 // words are what is said.
 type words struct {
 	load, reduction uint8 // percent
@@ -91,23 +96,23 @@ func (w *waits) behind() bool {
 // forSession says whether a request is a session's.
 func forSession(m *pfcp.Message) bool { return m.Type >= message.MsgTypeSessionEstablishmentRequest }
 
-// begun notes that a request is begun.
-func (a *Agent) begun(m *pfcp.Message) {
-	if forSession(m) && a.load.listeners.Load() > 0 {
-		a.load.waits.add(a.world.Now().Sub(m.Received))
+// Begun notes that a request is begun.
+func (n *Node) Begun(m *pfcp.Message) {
+	if forSession(m) && n.load.listeners.Load() > 0 {
+		n.load.waits.add(n.o.Machine.Now().Sub(m.Received))
 	}
 }
 
-// noRoom notes that a session request is refused for want of room.
-func (a *Agent) noRoom() {
-	if a.load.listeners.Load() > 0 {
-		a.load.waits.refused.Add(1)
+// NoRoom notes that a session request is refused for want of room.
+func (n *Node) NoRoom() {
+	if n.load.listeners.Load() > 0 {
+		n.load.waits.refused.Add(1)
 	}
 }
 
-// look at how full the UPF is, unless somebody just has. The caller does not hold a.mu.
-func (a *Agent) look() words {
-	now, l := a.world.Now(), &a.load
+// look at how full the UPF is, unless somebody just has. The caller does not hold n.mu.
+func (n *Node) look() words {
+	now, l := n.o.Machine.Now(), &n.load
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	since := now.Sub(l.looked)
@@ -115,9 +120,9 @@ func (a *Agent) look() words {
 		return l.words
 	}
 	l.looked = now
-	l.work(a.workers(), since)
+	l.work(n.o.Workers(), since)
 	w := &l.words
-	if is := percent(max(a.tablesFull(), l.share)); w.loadNumber == 0 || max(is, w.load)-min(is, w.load) >= worthSaying || is != w.load && max(is, w.load) == 100 {
+	if is := percent(max(n.o.Full(), l.share)); w.loadNumber == 0 || max(is, w.load)-min(is, w.load) >= worthSaying || is != w.load && max(is, w.load) == 100 {
 		w.load = is
 		w.loadIE = written(ie.NewLoadControlInformation(ie.NewSequenceNumber(number(&w.loadNumber, now)), ie.NewMetric(is)))
 	}
@@ -134,6 +139,12 @@ func (a *Agent) look() words {
 		w.overloadIE = written(ie.NewOverloadControlInformation(ie.NewSequenceNumber(number(&w.overloadNumber, now)), ie.NewMetric(reduction), period, ie.NewOCIFlags(aoci)))
 	}
 	return l.words
+}
+
+// Load is the Load Metric and the Overload Reduction Metric, in percent, as they are said.
+func (n *Node) Load() (load, reduction uint8) {
+	w := n.look()
+	return w.load, w.reduction
 }
 
 // written is an IE as it stands in a message; nothing where it could not be built.
@@ -169,46 +180,26 @@ func (l *load) work(list []abi.WorkerStats, since time.Duration) {
 	}
 }
 
-func (a *Agent) workers() []abi.WorkerStats {
-	if conn := a.link.Current(); conn != nil {
-		return conn.Shm().Workers()
-	}
-	return nil
-}
-
-// tablesFull is how full the fullest of the tables is.
-func (a *Agent) tablesFull() (full float64) {
-	for n, t := range a.Tables() {
-		if most := uint64(a.cfg.Limits.Sessions); n == 0 && most != 0 {
-			t.Limit = min(t.Limit, most)
-		}
-		if t.Limit > 0 {
-			full = max(full, float64(t.Used)/float64(t.Limit))
-		}
-	}
-	return full
-}
-
-// loadTo has the CP function whose requests come from an address hear what it has not.
-func (a *Agent) loadTo(from netip.AddrPort, ies *pfcp.IEs) {
-	if a.load.listeners.Load() == 0 {
+// SayLoad tells who asks for something of a session what he is to hear of load and overload.
+func (n *Node) SayLoad(m *pfcp.Message, ies *pfcp.IEs) {
+	if !forSession(m) || n.load.listeners.Load() == 0 {
 		return
 	}
-	w := a.look()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.senderLocked(from).hears(&w, ies)
+	w := n.look()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.senderLocked(m.From).hears(&w, ies)
 }
 
-// loadToNode is loadTo by Node ID.
-func (a *Agent) loadToNode(node string, ies *pfcp.IEs) {
-	if a.load.listeners.Load() == 0 {
+// SayLoadTo is the same for a report to a node.
+func (n *Node) SayLoadTo(node string, ies *pfcp.IEs) {
+	if n.load.listeners.Load() == 0 {
 		return
 	}
-	w := a.look()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.associations[node].hears(&w, ies)
+	w := n.look()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.associations[node].hears(&w, ies)
 }
 
 // heard is what a CP function was told of load and overload.
@@ -217,7 +208,7 @@ type heard struct {
 	throttles      bool   // it leaves requests out
 }
 
-// hears appends what a CP function has not been told. The caller holds a.mu.
+// hears appends what a CP function has not been told. The caller holds n.mu.
 func (as *association) hears(w *words, ies *pfcp.IEs) {
 	if as == nil {
 		return
@@ -242,35 +233,35 @@ func wants(m *pfcp.Message) (load, overload, has bool) {
 }
 
 // updated: a CP function has updated its association. Its features are as it says now, and all is new to it.
-func (a *Agent) updated(m *pfcp.Message, as *association) {
+func (n *Node) updated(m *pfcp.Message, as *association) {
 	load, overload, has := wants(m)
-	a.mu.Lock()
+	n.mu.Lock()
 	changed := has && (as.Load != load || as.Overload != overload)
 	if changed {
 		as.Load, as.Overload = load, overload
-		a.countListenersLocked()
+		n.countListenersLocked()
 	}
 	as.heard.load, as.heard.overload = 0, 0
-	a.mu.Unlock()
+	n.mu.Unlock()
 	if changed {
-		a.persistMeta()
+		n.o.Persist()
 	}
 }
 
 // countListenersLocked is for whoever has changed associations.
-func (a *Agent) countListenersLocked() {
-	n := int32(0)
-	for _, as := range a.associations {
+func (n *Node) countListenersLocked() {
+	listeners := int32(0)
+	for _, as := range n.associations {
 		if as.Load || as.Overload {
-			n++
+			listeners++
 		}
 	}
-	a.load.listeners.Store(n)
+	n.load.listeners.Store(listeners)
 }
 
 // associationOf is what is kept of an association that a message sets up.
-func (a *Agent) associationOf(m *pfcp.Message, node string, from netip.AddrPort, recovery uint32) state.Association {
-	as := state.Association{Node: node, From: from, Recovery: recovery, Created: a.world.Now().Unix()}
+func (n *Node) associationOf(m *pfcp.Message, node string, from netip.AddrPort, recovery uint32) state.Association {
+	as := state.Association{Node: node, From: from, Recovery: recovery, Created: n.o.Machine.Now().Unix()}
 	as.Load, as.Overload, _ = wants(m)
 	return as
 }

@@ -43,3 +43,16 @@ func (a *Agent) givePairs(s *state.Session) {
 		a.pairs.Give(pair)
 	}
 }
+
+// tablesFull is how full the fullest of the tables is.
+func (a *Agent) tablesFull() (full float64) {
+	for n, t := range a.Tables() {
+		if most := uint64(a.cfg.Limits.Sessions); n == 0 && most != 0 {
+			t.Limit = min(t.Limit, most)
+		}
+		if t.Limit > 0 {
+			full = max(full, float64(t.Used)/float64(t.Limit))
+		}
+	}
+	return full
+}

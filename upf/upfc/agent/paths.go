@@ -151,7 +151,7 @@ func (a *Agent) keepPaths(ctx context.Context) {
 		for _, peer := range failed {
 			a.log.Warn("GTP-U path failed", "peer", peer)
 		}
-		a.reportPaths(true, failed)
+		a.node.ReportPaths(true, failed)
 	}
 }
 
@@ -194,6 +194,6 @@ func (e *events) Echo(peer netip.Addr, sequence uint16) {
 	a := (*Agent)(e)
 	if a.paths.answered(a.world.Now(), peer, sequence, a.cfg.GTPU.Echo) {
 		a.log.Info("GTP-U path works again", "peer", peer)
-		a.world.Go(func() { a.reportPaths(false, []netip.Addr{peer}) })
+		a.world.Go(func() { a.node.ReportPaths(false, []netip.Addr{peer}) })
 	}
 }

@@ -34,7 +34,7 @@ func (a *Agent) tellDomains(conn *dataplane.Conn) error {
 
 // pfdManagement executes a PFD Management Request (TS 29.244 7.4.3): whole, or not at all.
 func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
-	node, err := a.sender(m)
+	node, err := a.node.Sender(m)
 	if err != nil {
 		return err
 	}
@@ -88,24 +88,6 @@ func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
 
 // maxDescribed bounds what META is to hold of all PFDs: it travels in one datagram.
 const maxDescribed = abi.MsgMax / 2
-
-// sender is the CP function that a node-related message comes from: by its Node ID where it has one,
-// else by its address.
-func (a *Agent) sender(m *pfcp.Message) (string, error) {
-	if m.Elements.First(ie.NodeID) != nil {
-		node, err := nodeOf(m)
-		if err != nil {
-			return "", err
-		}
-		return node, a.speaksFor(node, m.From.Addr())
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if as := a.senderLocked(m.From); as != nil {
-		return as.Node, nil
-	}
-	return "", noAssociation(m.From.String())
-}
 
 // describe puts a catalogue into force: from now on sessions are compiled with it, and those that
 // use an application that changed are compiled anew.

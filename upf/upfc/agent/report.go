@@ -204,7 +204,7 @@ func (a *Agent) catchUp() {
 // deliver has the outbox delivered. The caller has locked the session, and schedules it: who cannot be
 // reached now is tried again later.
 func (a *Agent) deliver(s *session) {
-	if s.sending || len(s.Outbox) == 0 || a.pathDown(s.Node) {
+	if s.sending || len(s.Outbox) == 0 || a.node.PathDown(s.Node) {
 		return
 	}
 	a.reporters.Add(s.CPAddr, job{index: s.Index})
@@ -236,15 +236,6 @@ func (a *Agent) measureJob(j job, told bool) {
 	}
 }
 
-// pathDown says whether the heartbeats to a CP function have failed. Reports of all its sessions would
-// be repeated in vain.
-func (a *Agent) pathDown(node string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	as := a.associations[node]
-	return as != nil && !as.failed.IsZero()
-}
-
 func (a *Agent) deliverAll(index uint32) {
 	s := a.lock(index)
 	if s == nil {
@@ -263,7 +254,7 @@ func (a *Agent) deliverLocked(s *session) (forgotten bool) {
 	if s.sending {
 		return false // by another, who does not end before the outbox is empty
 	}
-	if a.pathDown(s.Node) { // since the job was given
+	if a.node.PathDown(s.Node) { // since the job was given
 		a.schedule(s)
 		return false
 	}
@@ -272,7 +263,7 @@ func (a *Agent) deliverLocked(s *session) (forgotten bool) {
 	for !s.Gone && len(s.Outbox) > 0 {
 		n := min(len(s.Outbox), reportsPerMessage)
 		ies := s.reportIEs(s.Outbox[:n])
-		node, to, seid := s.Node, a.ofSession(s.Node, s.CPAddr), s.CPSEID
+		node, to, seid := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID
 		s.inFlight = n
 		s.Mu.Unlock()
 		answer, err := a.report(node, to, seid, "usage", ies)
@@ -401,7 +392,7 @@ func (a *Agent) deliverLast(s *session, reports []usage.Report) {
 	if len(reports) == 0 {
 		return
 	}
-	l := &lastReports{node: s.Node, to: a.ofSession(s.Node, s.CPAddr), seid: s.CPSEID}
+	l := &lastReports{node: s.Node, to: a.node.OfSession(s.Node, s.CPAddr), seid: s.CPSEID}
 	for part := range slices.Chunk(reports, reportsPerMessage) {
 		l.requests = append(l.requests, s.reportIEs(part))
 	}
@@ -438,7 +429,7 @@ func (a *Agent) report(node string, to pfcp.Destination, seid uint64, kind strin
 	if !a.settled(a.stopping) {
 		return nil, context.Canceled
 	}
-	a.loadToNode(node, &ies)
+	a.node.SayLoadTo(node, &ies)
 	answer, err := a.server.RequestIEs(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
@@ -545,7 +536,7 @@ func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
 	if s == nil {
 		return
 	}
-	node, to, seid, up := s.Node, a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID
+	node, to, seid, up := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID
 	s.unlock()
 	if !a.isServing() {
 		return

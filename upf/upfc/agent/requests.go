@@ -63,15 +63,15 @@ func (a *Agent) establish(ctx context.Context, m *pfcp.Message, answer *pfcp.Ans
 func (a *Agent) mayEstablish(m *pfcp.Message) (n store.CPName, err error) {
 	e := m.Elements.First(ie.FSEID)
 	if e == nil {
-		return n, missing(m, ie.FSEID)
+		return n, m.Missing(ie.FSEID)
 	}
 	if n.SEID, n.Addr, err = a.fseid(e); err != nil {
 		return n, err
 	}
-	if n.Node, err = nodeOf(m); err != nil {
+	if n.Node, err = m.NodeID(); err != nil {
 		return n, err
 	}
-	return n, a.speaksFor(n.Node, m.From.Addr())
+	return n, a.node.SpeaksFor(n.Node, m.From.Addr())
 }
 
 // drop ends a session without a request.
@@ -106,13 +106,13 @@ func deleteIn(conn *dataplane.Conn, index uint32) error {
 
 // establishOnce makes the session of that name. Its answer is written behind ies when that succeeds.
 func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) error {
-	era, associated := a.era(n.Node)
+	era, associated := a.node.Era(n.Node)
 	if !associated {
-		return noAssociation(n.Node)
+		return NoAssociation(n.Node)
 	}
 	for _, t := range []uint16{ie.CreatePDR, ie.CreateFAR} {
 		if m.Elements.First(t) == nil {
-			return missing(m, t)
+			return m.Missing(t)
 		}
 	}
 	if e := m.Elements.First(ie.PDNType); e != nil {
@@ -158,9 +158,9 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 		a.keepUEs(s.Index, s.Rules)
 	}
 	// Whoever sweeps the association's sessions from now on finds this one, too.
-	if now, associated := a.era(n.Node); !associated || now != era {
+	if now, associated := a.node.Era(n.Node); !associated || now != era {
 		a.end(s)
-		return noAssociation(n.Node)
+		return NoAssociation(n.Node)
 	}
 	if a.log.Enabled(ctx, slog.LevelDebug) {
 		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
@@ -255,9 +255,9 @@ func appendAddr(b pfcp.IEs, a netip.Addr) pfcp.IEs {
 func (a *Agent) find(m *pfcp.Message) (*session, error) {
 	s := a.lockSEID(m.SEID)
 	if s == nil {
-		return nil, a.speaksForSession("", netip.Addr{}, m.From.Addr())
+		return nil, a.node.SpeaksForSession("", netip.Addr{}, m.From.Addr())
 	}
-	if err := a.speaksForSession(s.Node, s.CPAddr, m.From.Addr()); err != nil {
+	if err := a.node.SpeaksForSession(s.Node, s.CPAddr, m.From.Addr()); err != nil {
 		s.unlock()
 		return nil, err
 	}

@@ -13,17 +13,11 @@ import (
 // sessionSetDeletion executes a Session Set Deletion Request (TS 29.244 7.4.6): all sessions that
 // were established under one of the FQ-CSIDs go, and the CP function is not told of each.
 func (a *Agent) sessionSetDeletion(ctx context.Context, m *pfcp.Message) error {
-	node, err := nodeOf(m)
+	node, err := m.NodeID()
 	if err != nil {
 		return err
 	}
-	a.mu.Lock()
-	associated := a.associations[node] != nil
-	a.mu.Unlock()
-	if !associated {
-		return noAssociation(node)
-	}
-	if err := a.speaksFor(node, m.From.Addr()); err != nil {
+	if err := a.node.SpeaksFor(node, m.From.Addr()); err != nil {
 		return err
 	}
 	sets, err := rules.CSIDs(m.Elements)
@@ -40,4 +34,53 @@ func (a *Agent) sessionSetDeletion(ctx context.Context, m *pfcp.Message) error {
 		return slices.ContainsFunc(s.CSIDs, func(c rules.CSID) bool { return slices.Contains(sets, c) })
 	})
 	return nil
+}
+
+// dropSessionsOf deletes all sessions of a CP function without telling it.
+func (a *Agent) dropSessionsOf(node, reason string) {
+	a.dropSessions(reason, node, func(*session) bool { return true })
+}
+
+// dropSessions deletes those for which which, called under the session's lock, says so; node, unless
+// empty, is the CP function whose they are.
+func (a *Agent) dropSessions(reason, node string, which func(*session) bool) {
+	dropped := 0
+	var gone []*session
+	flush := func() {
+		indexes := make([]uint32, len(gone))
+		for i, s := range gone {
+			indexes[i] = s.Index
+		}
+		// While upf-u is away this is enough: a replay leaves out, or deletes, what we do not know.
+		if conn := a.link.Current(); conn != nil {
+			if err := a.deleteIndexes(conn, indexes); err != nil {
+				a.log.Error("sessions not deleted in upf-u, it is filled anew", "err", err)
+				conn.Abandon()
+			}
+		}
+		for _, s := range gone {
+			a.freeSlots(s)
+		}
+		dropped += len(gone)
+		gone = gone[:0]
+	}
+	for index := range a.store.All(node) {
+		s := a.lock(index)
+		if s == nil {
+			continue
+		}
+		if (node == "" || s.Node == node) && which(s) {
+			a.forget(s)
+			gone = append(gone, s)
+		}
+		s.unlock()
+		if len(gone) == deletesPerTransaction {
+			flush()
+		}
+	}
+	flush()
+	if dropped > 0 {
+		a.rec.SessionsDropped(reason, dropped)
+		a.log.Info("sessions dropped", "node", node, "sessions", dropped, "reason", reason)
+	}
 }

@@ -18,51 +18,51 @@ import (
 // The association procedures that the UP function begins (TS 29.244 6.2.6.3, 6.2.7.3): setting one
 // up with each CP function of pfcp.peers, and asking for a release.
 
-// meetPeers keeps an association with every configured CP function.
-func (a *Agent) meetPeers(ctx context.Context) {
-	for _, p := range a.cfg.PFCP.Peers {
-		a.world.Go(func() { a.meet(ctx, p) })
+// MeetPeers keeps an association with every configured CP function.
+func (n *Node) MeetPeers(ctx context.Context) {
+	for _, p := range n.o.Config.PFCP.Peers {
+		n.o.Machine.Go(func() { n.meet(ctx, p) })
 	}
 }
 
-func (a *Agent) meet(ctx context.Context, p config.Peer) {
-	again := max(a.cfg.Heartbeat.Interval, time.Second)
+func (n *Node) meet(ctx context.Context, p config.Peer) {
+	again := max(n.o.Config.Heartbeat.Interval, time.Second)
 	reported := false
 	for {
-		err := a.setUp(ctx, p)
+		err := n.setUp(ctx, p)
 		if err != nil && !reported && ctx.Err() == nil {
-			a.log.Warn("no association with a configured CP function yet", "peer", p, "err", err)
+			n.o.Log.Warn("no association with a configured CP function yet", "peer", p, "err", err)
 		}
 		reported = err != nil
-		if !a.world.Wait(again, ctx.Done()) {
+		if !n.o.Machine.Wait(again, ctx.Done()) {
 			return
 		}
 	}
 }
 
 // setUp sets an association up unless there is one.
-func (a *Agent) setUp(ctx context.Context, p config.Peer) error {
-	to, err := resolve(ctx, p, a.server.Addr().Addr())
+func (n *Node) setUp(ctx context.Context, p config.Peer) error {
+	to, err := resolve(ctx, p, n.server.Addr().Addr())
 	if err != nil {
 		return err
 	}
-	a.mu.Lock()
+	n.mu.Lock()
 	there := false
-	for _, as := range a.associations {
+	for _, as := range n.associations {
 		there = there || as.home() == to || as.From.Addr() == to.Addr() && !as.Peer
 	}
-	a.mu.Unlock()
+	n.mu.Unlock()
 	if there {
 		return nil
 	}
-	answer, err := a.server.Request(ctx, pfcp.To(to), message.MsgTypeAssociationSetupRequest, nil, a.nodeID(), a.recoveryIE(), a.features())
+	answer, err := n.server.Request(ctx, pfcp.To(to), message.MsgTypeAssociationSetupRequest, nil, n.id, n.recoveryIE(), n.features())
 	if err != nil {
 		return err
 	}
-	if c := causeOf(answer); c != ie.CauseRequestAccepted {
+	if c := answer.Cause(); c != ie.CauseRequestAccepted {
 		return fmt.Errorf("refused: %s", pfcp.CauseName(c))
 	}
-	node, err := nodeOf(answer)
+	node, err := answer.NodeID()
 	if err != nil {
 		return err
 	}
@@ -70,9 +70,9 @@ func (a *Agent) setUp(ctx context.Context, p config.Peer) error {
 	if err != nil {
 		return err
 	}
-	as := &association{Association: a.associationOf(answer, node, to, recovery)}
+	as := &association{Association: n.associationOf(answer, node, to, recovery)}
 	as.Peer = true
-	a.associated(ctx, as, true)
+	n.associated(as, true)
 	return nil
 }
 
@@ -97,7 +97,7 @@ func resolve(ctx context.Context, p config.Peer, own netip.Addr) (netip.AddrPort
 func recoveryOf(m *pfcp.Message) (uint32, error) {
 	e := m.Elements.First(ie.RecoveryTimeStamp)
 	if e == nil {
-		return 0, missing(m, ie.RecoveryTimeStamp)
+		return 0, m.Missing(ie.RecoveryTimeStamp)
 	}
 	return e.Uint32()
 }
@@ -107,32 +107,32 @@ const sarr = 0x01
 
 // RequestRelease asks a CP function to release the association (TS 29.244 6.2.7.3.1), and ends it
 // with all its sessions when the CP function has not done so within the grace period, or does not answer.
-func (a *Agent) RequestRelease(ctx context.Context, node string, grace time.Duration) error {
-	a.mu.Lock()
-	as := a.associations[node]
-	a.mu.Unlock()
+func (n *Node) RequestRelease(ctx context.Context, node string, grace time.Duration) error {
+	n.mu.Lock()
+	as := n.associations[node]
+	n.mu.Unlock()
 	if as == nil {
-		return noAssociation(node)
+		return NoAssociation(node)
 	}
-	ies := []*ie.IE{a.nodeID(), ie.NewPFCPAssociationReleaseRequest(sarr, 0)}
+	ies := []*ie.IE{n.id, ie.NewPFCPAssociationReleaseRequest(sarr, 0)}
 	if grace > 0 {
 		ies = append(ies, ie.NewGracefulReleasePeriod(grace))
 	}
-	answer, err := a.server.Request(ctx, a.of(as), message.MsgTypeAssociationUpdateRequest, nil, ies...)
+	answer, err := n.server.Request(ctx, n.of(as), message.MsgTypeAssociationUpdateRequest, nil, ies...)
 	if errors.Is(err, pfcp.ErrNoAnswer) {
 		// Gone for good, as far as who asks for this knows.
-		a.log.Warn("association ended without its CP function", "node", node, "err", err)
-		a.release(a.stopping, node, as, "association release")
+		n.o.Log.Warn("association ended without its CP function", "node", node, "err", err)
+		n.release(node, as, "association release")
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if c := causeOf(answer); c != ie.CauseRequestAccepted {
+	if c := answer.Cause(); c != ie.CauseRequestAccepted {
 		return fmt.Errorf("%s refused: %s", node, pfcp.CauseName(c))
 	}
-	if a.world.Wait(grace, as.over, ctx.Done()) {
-		a.release(a.stopping, node, as, "association release")
+	if n.o.Machine.Wait(grace, as.over, ctx.Done()) {
+		n.release(node, as, "association release")
 	}
 	return ctx.Err()
 }

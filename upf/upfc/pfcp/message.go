@@ -23,6 +23,28 @@ type Message struct {
 	answer   *Answer // room for it; nil: there is none
 }
 
+// Missing refuses a message that lacks a mandatory IE.
+func (m *Message) Missing(ieType uint16) error { return Missing(ieType, TypeName(m.Type)) }
+
+// NodeID is the sender's, which the message must have.
+func (m *Message) NodeID() (string, error) {
+	e := m.Elements.First(ie.NodeID)
+	if e == nil {
+		return "", m.Missing(ie.NodeID)
+	}
+	return e.NodeID()
+}
+
+// Cause is an answer's; 0 when there is none.
+func (m *Message) Cause() uint8 {
+	if e := m.Elements.First(ie.Cause); e != nil {
+		if c, err := e.Uint8(); err == nil {
+			return c
+		}
+	}
+	return 0
+}
+
 // Answer begins the answer to a request.
 func (m *Message) Answer() *Answer {
 	if m.answer == nil {

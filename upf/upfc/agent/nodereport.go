@@ -11,10 +11,10 @@ import (
 	"core5g.dev/core5g/upf/upfc/pfcp"
 )
 
-// reportPaths tells the CP functions with a Node Report (TS 29.244 6.2.9, 7.4.5) that the paths to
+// ReportPaths tells the CP functions with a Node Report (TS 29.244 6.2.9, 7.4.5) that the paths to
 // GTP-U peers have failed, or that they work again. It returns at once; a CP function that does not
 // answer is told again with the next change.
-func (a *Agent) reportPaths(failed bool, peers []netip.Addr) {
+func (n *Node) ReportPaths(failed bool, peers []netip.Addr) {
 	if len(peers) == 0 {
 		return
 	}
@@ -31,48 +31,35 @@ func (a *Agent) reportPaths(failed bool, peers []netip.Addr) {
 	for _, peer := range list[1:] { // go-pfcp builds the report of one peer only
 		b, err := peer.Marshal()
 		if err != nil {
-			a.log.Error("node report cannot be built", "err", err)
+			n.o.Log.Error("node report cannot be built", "err", err)
 			return
 		}
 		report.ChildIEs, report.Payload = append(report.ChildIEs, peer), append(report.Payload, b...)
 	}
 	report.SetLength()
-	a.mu.Lock()
+	n.mu.Lock()
 	var to []*association
-	for _, as := range a.associationsLocked() {
-		if a.store.SendsTo(as.Node, peers) {
+	for _, as := range n.associationsLocked() {
+		if n.o.SendsTo(as.Node, peers) {
 			to = append(to, as)
 		}
 	}
-	a.mu.Unlock()
+	n.mu.Unlock()
 	for _, cp := range to {
-		a.world.Go(func() { a.reportNode(cp, name, a.nodeID(), kind, report) })
+		n.o.Machine.Go(func() { n.reportNode(cp, name, n.id, kind, report) })
 	}
 }
 
-func (a *Agent) reportNode(to *association, kind string, ies ...*ie.IE) {
-	if !a.isServing() {
-		return
-	}
-	answer, err := a.server.Request(a.stopping, a.of(to), message.MsgTypeNodeReportRequest, nil, ies...)
+func (n *Node) reportNode(to *association, kind string, ies ...*ie.IE) {
+	answer, err := n.server.Request(n.stopping, n.of(to), message.MsgTypeNodeReportRequest, nil, ies...)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			a.log.Warn("node report not acknowledged", "kind", kind, "to", to.Node, "err", err)
+			n.o.Log.Warn("node report not acknowledged", "kind", kind, "to", to.Node, "err", err)
 		}
 		return
 	}
-	a.rec.Report(kind)
-	if c := causeOf(answer); c != ie.CauseRequestAccepted {
-		a.log.Warn("node report refused", "kind", kind, "to", to.Node, "cause", pfcp.CauseName(c))
+	n.o.Recorder.Report(kind)
+	if c := answer.Cause(); c != ie.CauseRequestAccepted {
+		n.o.Log.Warn("node report refused", "kind", kind, "to", to.Node, "cause", pfcp.CauseName(c))
 	}
-}
-
-// causeOf is the cause in an answer; 0 when there is none.
-func causeOf(answer *pfcp.Message) uint8 {
-	if e := answer.Elements.First(ie.Cause); e != nil {
-		if c, err := e.Uint8(); err == nil {
-			return c
-		}
-	}
-	return 0
 }
