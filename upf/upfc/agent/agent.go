@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/upf/upfc/agent/link"
+	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/agent/pace"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/config"
@@ -41,7 +42,7 @@ type Agent struct {
 	stopping context.Context
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
-	node         *Node                        // as CP functions know it
+	node         *node.Node                   // as CP functions know it
 	link         *link.Link                   // to upf-u
 	predefined   map[string]*rules.Predefined // of the configuration
 	applications applications                 // of PFDs
@@ -142,7 +143,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },
 		Fill: a.takeUp, Back: a.catchUp, Over: a.letGo,
 	})
-	a.node = NewNode(NodeOwner{
+	a.node = node.New(node.Owner{
 		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine,
 		Predefined: len(a.predefined) > 0, ChoosesUEs: a.choosesUEs(),
 		Drop: a.dropSessionsOf, Persist: a.persistMeta, Forget: a.applications.forget, Page: a.list, SendsTo: a.store.SendsTo, Workers: a.workers, Full: a.tablesFull,

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -28,7 +29,7 @@ const (
 // asked for. Where an SMF has chosen the same one, upf-u refuses it. The caller has locked the session.
 func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, err error) {
 	if s.isNew() && a.node.Restoring() {
-		return f4, f6, ErrRestoring
+		return f4, f6, node.ErrRestoring
 	}
 	own := a.own().N3
 	if n9 := a.own().N9; core && (n9.V4.IsValid() || n9.V6.IsValid()) {
@@ -144,7 +145,7 @@ func (a *Agent) networkOf(set *rules.Set) uint16 {
 // the first pool that serves one of the network instances, else from one that serves any.
 func (a *Agent) chooseUE(s *session, set *rules.Set, instances, names []string, v6 bool) (netip.Prefix, error) {
 	if s.isNew() && a.node.Restoring() {
-		return netip.Prefix{}, ErrRestoring
+		return netip.Prefix{}, node.ErrRestoring
 	}
 	network := a.networkOf(set)
 	a.mu.Lock()

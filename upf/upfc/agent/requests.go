@@ -9,6 +9,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -108,7 +109,7 @@ func deleteIn(conn *dataplane.Conn, index uint32) error {
 func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) error {
 	era, associated := a.node.Era(n.Node)
 	if !associated {
-		return NoAssociation(n.Node)
+		return node.NoAssociation(n.Node)
 	}
 	for _, t := range []uint16{ie.CreatePDR, ie.CreateFAR} {
 		if m.Elements.First(t) == nil {
@@ -160,7 +161,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 	// Whoever sweeps the association's sessions from now on finds this one, too.
 	if now, associated := a.node.Era(n.Node); !associated || now != era {
 		a.end(s)
-		return NoAssociation(n.Node)
+		return node.NoAssociation(n.Node)
 	}
 	if a.log.Enabled(ctx, slog.LevelDebug) {
 		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))

@@ -4,10 +4,7 @@ package agent
 // addresses that were chosen here for them, and those are chosen here again: a TEID has its session's index in it, which
 // the session gets once more, and addresses are noted as taken out of their pools.
 //
-// While some of them are not back, whatever is chosen for a new session may be theirs. The UPF has forgotten who there
-// was, so CP functions say so (package extension): who has restored, and who else may have to. From the first such word
-// on nothing is chosen for new sessions until all who were named have said that they are done, or RestorationWait has
-// passed since our Recovery Time Stamp. CP functions that say nothing of the kind are not waited for.
+// While some of them are not back, nothing is chosen for new sessions (node/restoration.go).
 
 import (
 	"net/netip"

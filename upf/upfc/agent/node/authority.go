@@ -1,4 +1,4 @@
-package agent
+package node
 
 // Who may ask for what. PFCP authenticates nobody (TS 29.244 has no security of its own): all that is
 // known of a message is the address that it came from.

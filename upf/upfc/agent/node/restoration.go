@@ -1,4 +1,10 @@
-package agent
+package node
+
+// While sessions that a CP function restores (TS 23.527 4.3, RESTI) are not back, whatever is chosen for a new session may
+// be theirs. The UPF has forgotten who there was, so CP functions say so (package extension): who has restored, and who
+// else may have to. From the first such word on nothing is chosen for new sessions until all who were named have said
+// that they are done, or RestorationWait has passed since our Recovery Time Stamp. CP functions that say nothing of the
+// kind are not waited for.
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package agent
+package node
 
 import (
 	"context"
@@ -16,17 +16,17 @@ import (
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
-// NodeRecorder counts what a node does.
-type NodeRecorder interface {
+// Recorder counts what a node does.
+type Recorder interface {
 	Restart(peer string) // "cp"
 	Report(kind string)
 }
 
-// NodeOwner is who has the sessions of the CP functions, and upf-u.
-type NodeOwner struct {
+// Owner is who has the sessions of the CP functions, and upf-u.
+type Owner struct {
 	Config   *config.Config
 	Log      *slog.Logger
-	Recorder NodeRecorder
+	Recorder Recorder
 	Machine  machine.Machine
 
 	// Features that depend on the configuration.
@@ -50,7 +50,7 @@ type NodeOwner struct {
 
 // Node is this UPF as CP functions know it, and what it knows of them.
 type Node struct {
-	o   NodeOwner
+	o   Owner
 	id  *ie.IE   // our Node ID, which nobody changes
 	ies pfcp.IEs // the same as it stands in a message
 
@@ -66,8 +66,8 @@ type Node struct {
 	eras         uint64 // of associations, the last one
 }
 
-// NewNode makes one that has met nobody.
-func NewNode(o NodeOwner) *Node {
+// New makes one that has met nobody.
+func New(o Owner) *Node {
 	n := &Node{
 		o: o, id: ie.NewNodeIDHeuristic(o.Config.NodeID),
 		restoration:  restoration{nodes: map[string]bool{}},

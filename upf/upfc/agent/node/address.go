@@ -1,4 +1,4 @@
-package agent
+package node
 
 // Where a CP function is. Its requests say where they come from, which may be a Service's doing; its Node ID may be an
 // address, the same for all of its instances; the CP F-SEIDs of its sessions have one, too. Our requests go to the Node

@@ -1,4 +1,4 @@
-package agent
+package node
 
 // Load and overload control (TS 29.244 6.2.3, 6.2.4). A CP function that has said LOAD or OVRL among its features hears, in answers to its
 // session requests and in Session Report Requests, how full this UPF is, and, while it is behind with its requests, what share of them to leave
