@@ -51,8 +51,7 @@ type Agent struct {
 	policies     sync.Pool // of *policy
 	puts         sync.Pool // of *put
 	wheel        *pace.Wheel
-	paths        *paths
-	indications  indications
+	peers        *Peers           // of GTP-U
 	measurers    *pace.Crew[job]  // look at sessions
 	reporters    *pace.Crews[job] // report to CP functions
 	traffic      *traffic
@@ -129,8 +128,6 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		applications: applications{log: log, by: map[string]catalogue{}},
 		postponed:    map[uint32]bool{},
 		wheel:        pace.NewWheel(w.Machine),
-		paths:        newPaths(),
-		indications:  indications{seen: map[rules.FTEID]time.Time{}},
 		traffic:      newTraffic(w.Now()),
 		underWay:     underWay{machine: w.Machine, names: map[store.CPName]chan struct{}{}},
 	}
@@ -147,6 +144,10 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine,
 		Predefined: len(a.predefined) > 0, ChoosesUEs: a.choosesUEs(),
 		Drop: a.dropSessionsOf, Persist: a.persistMeta, Forget: a.applications.forget, Page: a.list, SendsTo: a.store.SendsTo, Workers: a.workers, Full: a.tablesFull,
+	})
+	a.peers = NewPeers(PeersOwner{
+		Echo: cfg.GTPU.Echo, Own: a.own(), Log: log, Machine: w.Machine,
+		Conn: a.link.Current, Tunnels: a.store.PeerTunnels, CorePeers: a.store.CorePeers, Report: a.node.ReportPaths,
 	})
 	a.measurers = pace.NewCrew(measuring, w.Go, a.measureJob)
 	a.reporters = pace.NewCrews(cfg.Limits.Reports, w.Go, a.reportJob)
@@ -196,7 +197,7 @@ func (a *Agent) run(ctx context.Context, begin func(f func())) error {
 	close(a.serving)
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.node.Recovery())
 	begin(func() { a.wheel.Run(ctx, func(index uint32) { a.measurers.Add(job{index: index}, false) }) })
-	begin(func() { a.keepPaths(ctx) })
+	begin(func() { a.peers.Keep(ctx) })
 	begin(func() { a.keepTraffic(ctx) })
 	a.world.Go(a.resume)
 	a.node.MeetPeers(ctx)

@@ -147,6 +147,9 @@ func (a *Agent) Sessions() []SessionInfo {
 	return out
 }
 
+// Peers lists the GTP-U peers by address.
+func (a *Agent) Peers() []Peer { return a.peers.List() }
+
 // Session is one session in full.
 func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
 	s := a.lockSEID(seid)

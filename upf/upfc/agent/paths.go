@@ -110,7 +110,7 @@ func (p *paths) askAnew(now time.Time) {
 }
 
 // info completes what is told of a peer.
-func (p *paths) info(i *PeerInfo) {
+func (p *paths) info(i *Peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.of[i.Address]
@@ -125,41 +125,41 @@ func (p *paths) info(i *PeerInfo) {
 	i.Since, i.LastAnswer = t.since, t.answered
 }
 
-// keepPaths asks the peers until ctx ends.
-func (a *Agent) keepPaths(ctx context.Context) {
-	c := a.cfg.GTPU.Echo
+// Keep asks the peers until ctx ends.
+func (p *Peers) Keep(ctx context.Context) {
+	c := p.o.Echo
 	if c.Interval == 0 {
 		return
 	}
 	every := max(min(c.Timeout/4, time.Second), 10*time.Millisecond)
 	refused := false
 	var before *dataplane.Conn
-	for a.world.Wait(every, ctx.Done()) {
-		conn := a.link.Current()
+	for p.o.Machine.Wait(every, ctx.Done()) {
+		conn := p.o.Conn()
 		if conn == nil {
 			continue // nobody is asked, so nobody fails
 		}
 		if conn != before { // what the last upf-u asked, nobody hears the answer to
-			a.paths.askAnew(a.world.Now())
+			p.paths.askAnew(p.o.Machine.Now())
 			before = conn
 		}
-		send, failed := a.paths.turn(a.world.Now(), a.store.PeerTunnels(), c)
-		if err := a.sendEchoes(conn, send); err != nil && !errors.Is(err, dataplane.ErrLost) && !refused {
+		send, failed := p.paths.turn(p.o.Machine.Now(), p.o.Tunnels(), c)
+		if err := p.sendEchoes(conn, send); err != nil && !errors.Is(err, dataplane.ErrLost) && !refused {
 			refused = true
-			a.log.Error("Echo Requests cannot be sent", "err", err)
+			p.o.Log.Error("Echo Requests cannot be sent", "err", err)
 		}
 		for _, peer := range failed {
-			a.log.Warn("GTP-U path failed", "peer", peer)
+			p.o.Log.Warn("GTP-U path failed", "peer", peer)
 		}
-		a.node.ReportPaths(true, failed)
+		p.o.Report(true, failed)
 	}
 }
 
-func (a *Agent) sendEchoes(conn *dataplane.Conn, send []echo) error {
+func (p *Peers) sendEchoes(conn *dataplane.Conn, send []echo) error {
 	if len(send) == 0 {
 		return nil
 	}
-	own, core := a.own(), a.store.CorePeers()
+	own, core := &p.o.Own, p.o.CorePeers()
 	for len(send) > 0 {
 		n := min(len(send), 256)
 		t := dataplane.NewBatch()
@@ -189,11 +189,10 @@ func (a *Agent) sendEchoes(conn *dataplane.Conn, send []echo) error {
 	return nil
 }
 
-// Echo: a peer answered an Echo Request.
-func (e *events) Echo(peer netip.Addr, sequence uint16) {
-	a := (*Agent)(e)
-	if a.paths.answered(a.world.Now(), peer, sequence, a.cfg.GTPU.Echo) {
-		a.log.Info("GTP-U path works again", "peer", peer)
-		a.world.Go(func() { a.node.ReportPaths(false, []netip.Addr{peer}) })
+// Answered notes that a peer answered an Echo Request.
+func (p *Peers) Answered(peer netip.Addr, sequence uint16) {
+	if p.paths.answered(p.o.Machine.Now(), peer, sequence, p.o.Echo) {
+		p.o.Log.Info("GTP-U path works again", "peer", peer)
+		p.o.Machine.Go(func() { p.o.Report(false, []netip.Addr{peer}) })
 	}
 }

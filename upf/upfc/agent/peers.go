@@ -1,13 +1,20 @@
 package agent
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 	"time"
+
+	"core5g.dev/core5g/upf/upfc/compile"
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/machine"
+	"core5g.dev/core5g/upf/upfc/rules"
 )
 
-// PeerInfo is one GTP-U peer: a gNB, or a UPF behind N9.
-type PeerInfo struct {
+// Peer is one GTP-U peer: a gNB, or a UPF behind N9.
+type Peer struct {
 	Address netip.Addr `json:"address"`
 	Tunnels int        `json:"tunnels"` // FARs that send into one
 	// Path is up, down, or unknown when nobody has asked the peer.
@@ -16,15 +23,43 @@ type PeerInfo struct {
 	LastAnswer time.Time `json:"lastAnswer,omitzero"`
 }
 
-// Peers lists the GTP-U peers by address.
-func (a *Agent) Peers() []PeerInfo {
-	tunnels := a.store.PeerTunnels()
-	out := make([]PeerInfo, 0, len(tunnels))
+// PeersOwner is whose tunnels lead to the peers.
+type PeersOwner struct {
+	Echo    config.Echo
+	Own     compile.Local // GTP-U addresses
+	Log     *slog.Logger
+	Machine machine.Machine
+
+	// Conn is the connection to upf-u; nil while there is none.
+	Conn func() *dataplane.Conn
+	// Tunnels are how many lead to each peer, and CorePeers those on N9.
+	Tunnels   func() map[netip.Addr]int
+	CorePeers func() map[netip.Addr]bool
+	// Report tells CP functions that the paths to peers have failed, or that they work again.
+	Report func(failed bool, peers []netip.Addr)
+}
+
+// Peers are those into whose tunnels sessions send.
+type Peers struct {
+	o           PeersOwner
+	paths       *paths
+	indications indications
+}
+
+// NewPeers knows nothing of them yet.
+func NewPeers(o PeersOwner) *Peers {
+	return &Peers{o: o, paths: newPaths(), indications: indications{seen: map[rules.FTEID]time.Time{}}}
+}
+
+// List lists them by address.
+func (p *Peers) List() []Peer {
+	tunnels := p.o.Tunnels()
+	out := make([]Peer, 0, len(tunnels))
 	for addr, n := range tunnels {
-		i := PeerInfo{Address: addr, Tunnels: n, Path: "unknown"}
-		a.paths.info(&i)
+		i := Peer{Address: addr, Tunnels: n, Path: "unknown"}
+		p.paths.info(&i)
 		out = append(out, i)
 	}
-	slices.SortFunc(out, func(a, b PeerInfo) int { return a.Address.Compare(b.Address) })
+	slices.SortFunc(out, func(a, b Peer) int { return a.Address.Compare(b.Address) })
 	return out
 }

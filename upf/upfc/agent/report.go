@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -467,40 +466,14 @@ func (e *events) URR(index, _ uint32) {
 	(*Agent)(e).measurers.Add(job{index: index}, true)
 }
 
-// indications are the tunnels of which Error Indications came lately: a peer sends one for every
-// packet, until the CP function has done something about it.
-type indications struct {
-	mu   sync.Mutex
-	seen map[rules.FTEID]time.Time
-}
-
-const (
-	indicationEvery = time.Second
-	indicationsMax  = 4096
-)
-
-// fresh notes an Error Indication; false when it is a repetition.
-func (n *indications) fresh(f rules.FTEID, now time.Time) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if at, ok := n.seen[f]; ok && now.Sub(at) < indicationEvery {
-		return false
-	}
-	if len(n.seen) >= indicationsMax {
-		maps.DeleteFunc(n.seen, func(_ rules.FTEID, at time.Time) bool { return now.Sub(at) >= indicationEvery })
-	}
-	if len(n.seen) >= indicationsMax {
-		return false // the next packet's will do
-	}
-	n.seen[f] = now
-	return true
-}
+// Echo: a peer answered an Echo Request.
+func (e *events) Echo(peer netip.Addr, sequence uint16) { (*Agent)(e).peers.Answered(peer, sequence) }
 
 // ErrorIndication: a peer has no such tunnel; every session that sends into it is told.
 func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 	a := (*Agent)(e)
 	f := rules.FTEID{Addr: peer, TEID: teid}
-	if !a.indications.fresh(f, a.world.Now()) {
+	if !a.peers.Indicates(f) {
 		return
 	}
 	for _, index := range a.store.Users(f) {

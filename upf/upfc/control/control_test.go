@@ -71,8 +71,8 @@ func (*source) Compiled(seid uint64) ([]byte, error) {
 	return []byte(`{"session":1,"home_worker":0,"pdr":[{"id":1,"match":{"teid":4097},"qer":[1,2]},{"id":2}]}`), nil
 }
 
-func (*source) Peers() []agent.PeerInfo {
-	return []agent.PeerInfo{{Address: netip.MustParseAddr("172.30.3.100"), Tunnels: 3, Path: "up"}}
+func (*source) Peers() []agent.Peer {
+	return []agent.Peer{{Address: netip.MustParseAddr("172.30.3.100"), Tunnels: 3, Path: "up"}}
 }
 
 func (*source) RequestRelease(_ context.Context, node string, grace time.Duration) error {

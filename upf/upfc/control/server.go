@@ -25,7 +25,7 @@ type Source interface {
 	Session(seid uint64) (*agent.SessionDetail, bool)
 	// Compiled is the session as upf-u has it, JSON of upf-u's making.
 	Compiled(seid uint64) ([]byte, error)
-	Peers() []agent.PeerInfo
+	Peers() []agent.Peer
 	// RequestRelease asks a CP function to release its association within the grace period, and ends
 	// it after that.
 	RequestRelease(ctx context.Context, node string, grace time.Duration) error

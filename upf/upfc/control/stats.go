@@ -29,7 +29,7 @@ func (c *client) associations(ctx context.Context, _ []string) error {
 }
 
 func (c *client) peers(ctx context.Context, _ []string) error {
-	var list []agent.PeerInfo
+	var list []agent.Peer
 	if err := c.get(ctx, "/debug/peers", nil, &list); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 type Source interface {
 	Status() agent.Status
 	Tables() []agent.Table
-	Peers() []agent.PeerInfo
+	Peers() []agent.Peer
 	Traffic() []agent.NodeTraffic
 }
 
@@ -36,7 +36,7 @@ func Register(reg prometheus.Registerer, source Source) { reg.MustRegister(&coll
 type scrape struct {
 	agent.Status
 	tables []agent.Table
-	peers  []agent.PeerInfo
+	peers  []agent.Peer
 	nodes  []agent.NodeTraffic
 	sum    abi.WorkerStats // over all workers
 	busy   []float64       // by worker

@@ -38,8 +38,8 @@ func (*source) Traffic() []agent.NodeTraffic {
 	return []agent.NodeTraffic{{Group: state.Group{Node: "10.96.0.7", NetworkInstance: "internet"}, Counts: usage.Counts{UL: 1000, DL: 2000, ULPackets: 10, DLPackets: 20}}}
 }
 
-func (*source) Peers() []agent.PeerInfo {
-	return []agent.PeerInfo{{Address: netip.MustParseAddr("172.30.3.100"), Path: "up"}, {Address: netip.MustParseAddr("172.30.3.101"), Path: "up"}}
+func (*source) Peers() []agent.Peer {
+	return []agent.Peer{{Address: netip.MustParseAddr("172.30.3.100"), Path: "up"}, {Address: netip.MustParseAddr("172.30.3.101"), Path: "up"}}
 }
 
 // full is a UPF of two workers in which every counter that the tests look at is something else.
