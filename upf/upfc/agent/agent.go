@@ -12,6 +12,7 @@ import (
 	"core5g.dev/core5g/upf/upfc/agent/link"
 	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/agent/pace"
+	"core5g.dev/core5g/upf/upfc/agent/peers"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane"
@@ -51,7 +52,7 @@ type Agent struct {
 	policies     sync.Pool // of *policy
 	puts         sync.Pool // of *put
 	wheel        *pace.Wheel
-	peers        *Peers           // of GTP-U
+	peers        *peers.Peers     // of GTP-U
 	measurers    *pace.Crew[job]  // look at sessions
 	reporters    *pace.Crews[job] // report to CP functions
 	traffic      *traffic
@@ -145,7 +146,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		Predefined: len(a.predefined) > 0, ChoosesUEs: a.choosesUEs(),
 		Drop: a.dropSessionsOf, Persist: a.persistMeta, Forget: a.applications.forget, Page: a.list, SendsTo: a.store.SendsTo, Workers: a.workers, Full: a.tablesFull,
 	})
-	a.peers = NewPeers(PeersOwner{
+	a.peers = peers.New(peers.Owner{
 		Echo: cfg.GTPU.Echo, Own: a.own(), Log: log, Machine: w.Machine,
 		Conn: a.link.Current, Tunnels: a.store.PeerTunnels, CorePeers: a.store.CorePeers, Report: a.node.ReportPaths,
 	})

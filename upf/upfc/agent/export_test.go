@@ -2,7 +2,7 @@ package agent
 
 import "net/netip"
 
-// ReportPaths is reportPaths.
+// ReportPaths is the node's.
 func (a *Agent) ReportPaths(failed bool, peers []netip.Addr) { a.node.ReportPaths(failed, peers) }
 
 // Nothing is nothing: it hears a upf-u that is silent.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/peers"
 	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
@@ -148,7 +149,7 @@ func (a *Agent) Sessions() []SessionInfo {
 }
 
 // Peers lists the GTP-U peers by address.
-func (a *Agent) Peers() []Peer { return a.peers.List() }
+func (a *Agent) Peers() []peers.Peer { return a.peers.List() }
 
 // Session is one session in full.
 func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {

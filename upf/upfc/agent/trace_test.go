@@ -13,6 +13,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/agent/peers"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
 	"core5g.dev/core5g/upf/upfc/trace"
 )
@@ -153,7 +154,7 @@ func TestPeers(t *testing.T) {
 	s.Associate()
 	seid := s.Established(7, fakesmf.Phone.Session()...)
 	s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100"))
-	want := []agent.Peer{{Address: addr("172.30.3.100"), Tunnels: 1, Path: "unknown"}}
+	want := []peers.Peer{{Address: addr("172.30.3.100"), Tunnels: 1, Path: "unknown"}}
 	if diff := cmp.Diff(want, l.agent.Peers(), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

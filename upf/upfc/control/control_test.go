@@ -18,6 +18,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/agent/peers"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/topology"
 	"core5g.dev/core5g/upf/upfc/trace"
@@ -71,8 +72,8 @@ func (*source) Compiled(seid uint64) ([]byte, error) {
 	return []byte(`{"session":1,"home_worker":0,"pdr":[{"id":1,"match":{"teid":4097},"qer":[1,2]},{"id":2}]}`), nil
 }
 
-func (*source) Peers() []agent.Peer {
-	return []agent.Peer{{Address: netip.MustParseAddr("172.30.3.100"), Tunnels: 3, Path: "up"}}
+func (*source) Peers() []peers.Peer {
+	return []peers.Peer{{Address: netip.MustParseAddr("172.30.3.100"), Tunnels: 3, Path: "up"}}
 }
 
 func (*source) RequestRelease(_ context.Context, node string, grace time.Duration) error {

@@ -15,6 +15,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/agent/peers"
 	"core5g.dev/core5g/upf/upfc/trace"
 )
 
@@ -25,7 +26,7 @@ type Source interface {
 	Session(seid uint64) (*agent.SessionDetail, bool)
 	// Compiled is the session as upf-u has it, JSON of upf-u's making.
 	Compiled(seid uint64) ([]byte, error)
-	Peers() []agent.Peer
+	Peers() []peers.Peer
 	// RequestRelease asks a CP function to release its association within the grace period, and ends
 	// it after that.
 	RequestRelease(ctx context.Context, node string, grace time.Duration) error

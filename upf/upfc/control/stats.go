@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/agent/peers"
 )
 
 func (c *client) associations(ctx context.Context, _ []string) error {
@@ -29,7 +29,7 @@ func (c *client) associations(ctx context.Context, _ []string) error {
 }
 
 func (c *client) peers(ctx context.Context, _ []string) error {
-	var list []agent.Peer
+	var list []peers.Peer
 	if err := c.get(ctx, "/debug/peers", nil, &list); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/agent/peers"
 	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/topology"
 )
@@ -18,7 +19,7 @@ import (
 type Source interface {
 	Status() agent.Status
 	Tables() []agent.Table
-	Peers() []agent.Peer
+	Peers() []peers.Peer
 	Traffic() []agent.NodeTraffic
 }
 
@@ -36,7 +37,7 @@ func Register(reg prometheus.Registerer, source Source) { reg.MustRegister(&coll
 type scrape struct {
 	agent.Status
 	tables []agent.Table
-	peers  []agent.Peer
+	peers  []peers.Peer
 	nodes  []agent.NodeTraffic
 	sum    abi.WorkerStats // over all workers
 	busy   []float64       // by worker

@@ -18,6 +18,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/agent/peers"
 	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -38,8 +39,8 @@ func (*source) Traffic() []agent.NodeTraffic {
 	return []agent.NodeTraffic{{Group: state.Group{Node: "10.96.0.7", NetworkInstance: "internet"}, Counts: usage.Counts{UL: 1000, DL: 2000, ULPackets: 10, DLPackets: 20}}}
 }
 
-func (*source) Peers() []agent.Peer {
-	return []agent.Peer{{Address: netip.MustParseAddr("172.30.3.100"), Path: "up"}, {Address: netip.MustParseAddr("172.30.3.101"), Path: "up"}}
+func (*source) Peers() []peers.Peer {
+	return []peers.Peer{{Address: netip.MustParseAddr("172.30.3.100"), Path: "up"}, {Address: netip.MustParseAddr("172.30.3.101"), Path: "up"}}
 }
 
 // full is a UPF of two workers in which every counter that the tests look at is something else.

@@ -1,4 +1,4 @@
-package agent
+package peers
 
 // GTP-U path management. Every peer into whose tunnels sessions send is asked with an Echo Request
 // once an interval (TS 29.281 7.2.1); upf-u sends it and tells of the answer. A request is repeated

@@ -1,4 +1,4 @@
-package agent
+package peers
 
 import (
 	"log/slog"
@@ -23,8 +23,8 @@ type Peer struct {
 	LastAnswer time.Time `json:"lastAnswer,omitzero"`
 }
 
-// PeersOwner is whose tunnels lead to the peers.
-type PeersOwner struct {
+// Owner is whose tunnels lead to the peers.
+type Owner struct {
 	Echo    config.Echo
 	Own     compile.Local // GTP-U addresses
 	Log     *slog.Logger
@@ -41,13 +41,13 @@ type PeersOwner struct {
 
 // Peers are those into whose tunnels sessions send.
 type Peers struct {
-	o           PeersOwner
+	o           Owner
 	paths       *paths
 	indications indications
 }
 
-// NewPeers knows nothing of them yet.
-func NewPeers(o PeersOwner) *Peers {
+// New knows nothing of them yet.
+func New(o Owner) *Peers {
 	return &Peers{o: o, paths: newPaths(), indications: indications{seen: map[rules.FTEID]time.Time{}}}
 }
 
