@@ -52,6 +52,7 @@ type Agent struct {
 	policies     sync.Pool // of *policy
 	puts         sync.Pool // of *put
 	wheel        *pace.Wheel
+	chooser      *Chooser         // of F-TEIDs and UE addresses
 	peers        *peers.Peers     // of GTP-U
 	measurers    *pace.Crew[job]  // look at sessions
 	reporters    *pace.Crews[job] // report to CP functions
@@ -73,10 +74,8 @@ type Agent struct {
 	silent     bool       // under metaChange: upf-u was told that sessions are restored
 
 	mu        sync.Mutex
-	bootID    uint64                  // of the upf-u that was last filled or read
-	poolAt    map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
-	poolUsed  map[ueKey]uint32        // sessions by UE addresses that were chosen here
-	postponed map[uint32]bool         // sessions to be measured when upf-u is back
+	bootID    uint64          // of the upf-u that was last filled or read
+	postponed map[uint32]bool // sessions to be measured when upf-u is back
 	pairs     store.Slots
 }
 
@@ -124,8 +123,6 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a := &Agent{
 		cfg: cfg, log: log, records: slog.New(always{log.Handler()}), rec: rec, world: w,
 		serving:      make(chan struct{}),
-		poolAt:       map[netip.Prefix]uint64{},
-		poolUsed:     map[ueKey]uint32{},
 		applications: applications{log: log, by: map[string]catalogue{}},
 		postponed:    map[uint32]bool{},
 		wheel:        pace.NewWheel(w.Machine),
@@ -136,6 +133,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.policies.New = func() any { return newPolicy(a) }
 	a.puts.New = func() any { return newPut(a) }
+	a.chooser = NewChooser(cfg, a.own(), w.Random)
 	a.link = link.New(link.Owner{
 		Config: cfg, Log: log, Machine: w.Machine,
 		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },
@@ -143,7 +141,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	})
 	a.node = node.New(node.Owner{
 		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine,
-		Predefined: len(a.predefined) > 0, ChoosesUEs: a.choosesUEs(),
+		Predefined: len(a.predefined) > 0, ChoosesUEs: a.chooser.ChoosesUEs(),
 		Drop: a.dropSessionsOf, Persist: a.persistMeta, Forget: a.applications.forget, Page: a.list, SendsTo: a.store.SendsTo, Workers: a.workers, Full: a.tablesFull,
 	})
 	a.peers = peers.New(peers.Owner{

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 
-	"core5g.dev/core5g/upf/upfc/agent/node"
+	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -25,31 +26,50 @@ const (
 	chosenMask      = chosenTEID | (1<<chosenIndexBits - 1)
 )
 
-// chooseFTEID makes up an F-TEID for the session (CH), on one address of each IP version that is
-// asked for. Where an SMF has chosen the same one, upf-u refuses it. The caller has locked the session.
-func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, err error) {
-	if s.isNew() && a.node.Restoring() {
-		return f4, f6, node.ErrRestoring
-	}
-	own := a.own().N3
-	if n9 := a.own().N9; core && (n9.V4.IsValid() || n9.V6.IsValid()) {
+// Chooser chooses F-TEIDs and UE IP addresses.
+type Chooser struct {
+	cfg    *config.Config
+	own    compile.Local
+	random func() uint64
+
+	mu   sync.Mutex
+	at   map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
+	used map[ueKey]uint32        // sessions by UE addresses that were chosen here
+}
+
+// NewChooser has chosen nothing. own are the UPF's GTP-U addresses.
+func NewChooser(cfg *config.Config, own compile.Local, random func() uint64) *Chooser {
+	return &Chooser{cfg: cfg, own: own, random: random, at: map[netip.Prefix]uint64{}, used: map[ueKey]uint32{}}
+}
+
+// Choices are what is chosen for a session while somebody works on it. Who does has locked it.
+type Choices struct {
+	teids uint8   // counts those chosen here
+	ues   []ueKey // for rules that are not in force yet
+}
+
+// FTEID makes up an F-TEID for a session (CH), whose rules are set, on one address of each IP version that is
+// asked for. Where an SMF has chosen the same one, upf-u refuses it.
+func (c *Chooser) FTEID(s *Choices, index uint32, set *rules.Set, core, v4, v6 bool) (f4, f6 rules.FTEID, err error) {
+	own := c.own.N3
+	if n9 := c.own.N9; core && (n9.V4.IsValid() || n9.V6.IsValid()) {
 		own = n9
 	}
 	if v4 && !own.V4.IsValid() || v6 && !own.V6.IsValid() {
 		return f4, f6, errors.New("this UPF has no GTP-U address of that IP version")
 	}
-	if s.Index >= 1<<chosenIndexBits {
+	if index >= 1<<chosenIndexBits {
 		return f4, f6, errors.New("sessions with so high an index have no TEIDs of their own")
 	}
 	if s.teids == 0 {
-		s.teids = uint8(a.world.Random())
+		s.teids = uint8(c.random())
 	}
 	for range 256 {
 		if s.teids++; s.teids == 0 { // which stands for a count that has not begun
 			s.teids = 1
 		}
-		teid := chosenTEID | uint32(s.teids)<<chosenIndexBits | s.Index
-		if hasTEID(s.Rules, teid) {
+		teid := chosenTEID | uint32(s.teids)<<chosenIndexBits | index
+		if hasTEID(set, teid) {
 			continue
 		}
 		if v4 {
@@ -66,8 +86,8 @@ func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, 
 // homeBuckets is HOME_BUCKETS of upfu/rules/home.h, whose fold this is.
 const homeBuckets = 64
 
-// homeOf is the bucket of a session's home: of its IPv4 address, else of its IPv6 prefix, else of its index.
-func homeOf(index uint32, set *rules.Set) uint32 {
+// HomeOf is the bucket of a session's home: of its IPv4 address, else of its IPv6 prefix, else of its index.
+func HomeOf(index uint32, set *rules.Set) uint32 {
 	var prefix netip.Prefix
 	for _, u := range set.UEs() {
 		if u.Addr().Is4() {
@@ -88,16 +108,6 @@ func homeOf(index uint32, set *rules.Set) uint32 {
 	return (x<<4 | x>>2) % homeBuckets
 }
 
-// homeOf is the same, where a session of an Ethernet network instance has its bridge's.
-func (a *Agent) homeOf(index uint32, set *rules.Set) uint32 {
-	if bridge := a.isBridge(); set.Ethernet && bridge != nil {
-		if network := a.networkOf(set); bridge(network) {
-			return uint32(network) % homeBuckets
-		}
-	}
-	return homeOf(index, set)
-}
-
 func fold(x uint64) uint32 {
 	x ^= x >> 48
 	x ^= x >> 24
@@ -106,9 +116,9 @@ func fold(x uint64) uint32 {
 	return uint32(x % homeBuckets)
 }
 
-// homeTEID is the TEID with the session's home in it that stands for one of chooseFTEID's, of all that the set has
+// HomeTEID is the TEID with the session's home in it that stands for one of Chooser.FTEID's, of all that the set has
 // another one. One that finds no such place stays.
-func homeTEID(bucket, teid uint32, set *rules.Set) uint32 {
+func HomeTEID(bucket, teid uint32, set *rules.Set) uint32 {
 	home := teid&^(chosenHomeMask<<chosenHomeShift) | bucket<<chosenHomeShift
 	const generation, generations = 1 << chosenIndexBits, 1 << (chosenHomeShift - chosenIndexBits)
 	for range generations {
@@ -135,37 +145,27 @@ type ueKey struct {
 	network uint16
 }
 
-// networkOf is that of the set's UE addresses.
-func (a *Agent) networkOf(set *rules.Set) uint16 {
-	network, _ := set.Network(a.networks().Finder())
-	return network
-}
-
-// chooseUE allocates a UE address (a /32) or prefix (a /64) for the session (CHV4, CHV6), whose rules the set will be, from
+// UE allocates a UE address (a /32) or prefix (a /64) in a network for a session (CHV4, CHV6), from
 // the first pool that serves one of the network instances, else from one that serves any.
-func (a *Agent) chooseUE(s *session, set *rules.Set, instances, names []string, v6 bool) (netip.Prefix, error) {
-	if s.isNew() && a.node.Restoring() {
-		return netip.Prefix{}, node.ErrRestoring
-	}
-	network := a.networkOf(set)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (c *Chooser) UE(s *Choices, index uint32, network uint16, instances, names []string, v6 bool) (netip.Prefix, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	fits := func(p *config.Pool, instance string) bool {
 		return p.NetworkInstance == instance && p.Range.Addr().Is6() == v6 && (len(names) == 0 || slices.Contains(names, p.Name))
 	}
-	if u, named, err := a.chooseNamed(s, network, names, v6); named {
+	if u, named, err := c.chooseNamed(s, index, network, names, v6); named {
 		return u, err
 	}
 	found := false
 	for _, instance := range append(slices.Clone(instances), "") {
-		for i := range a.cfg.UEPools {
-			p := &a.cfg.UEPools[i]
+		for i := range c.cfg.UEPools {
+			p := &c.cfg.UEPools[i]
 			if !fits(p, instance) {
 				continue
 			}
 			found = true
-			if u, ok := a.nextUELocked(p, network); ok {
-				a.takeUELocked(s, ueKey{u, network})
+			if u, ok := c.nextUELocked(p, network); ok {
+				c.takeUELocked(s, index, ueKey{u, network})
 				return u, nil
 			}
 		}
@@ -176,24 +176,24 @@ func (a *Agent) chooseUE(s *session, set *rules.Set, instances, names []string, 
 	return netip.Prefix{}, fmt.Errorf("no pool of UE IP addresses for network instances %q", instances)
 }
 
-func (a *Agent) takeUELocked(s *session, u ueKey) {
-	a.poolUsed[u] = s.Index
-	s.chosenUEs = append(s.chosenUEs, u)
+func (c *Chooser) takeUELocked(s *Choices, index uint32, u ueKey) {
+	c.used[u] = index
+	s.ues = append(s.ues, u)
 }
 
 // nextUELocked walks through a pool, so that an address is given to another UE as late as possible.
-func (a *Agent) nextUELocked(p *config.Pool, network uint16) (netip.Prefix, bool) {
+func (c *Chooser) nextUELocked(p *config.Pool, network uint16) (netip.Prefix, bool) {
 	size := p.Size()
-	at, ok := a.poolAt[p.Range]
+	at, ok := c.at[p.Range]
 	if !ok {
-		at = a.world.Random() % size // a predecessor may have begun anywhere
+		at = c.random() % size // a predecessor may have begun anywhere
 	}
-	for range min(size, uint64(len(a.poolUsed))+64) {
+	for range min(size, uint64(len(c.used))+64) {
 		u := p.At(at)
 		at = (at + 1) % size
-		if _, used := a.poolUsed[ueKey{u, network}]; !used {
-			if ok || len(a.poolAt) < mostPools {
-				a.poolAt[p.Range] = at
+		if _, used := c.used[ueKey{u, network}]; !used {
+			if ok || len(c.at) < mostPools {
+				c.at[p.Range] = at
 			}
 			return u, true
 		}
@@ -201,58 +201,51 @@ func (a *Agent) nextUELocked(p *config.Pool, network uint16) (netip.Prefix, bool
 	return netip.Prefix{}, false
 }
 
-// trim gives back the UE addresses that were chosen for a session whose rules were old and that those
-// in force do not need. The caller has locked the session.
-func (a *Agent) trim(s *session, old, inForce *rules.Set) {
-	if !a.choosesUEs() {
-		return
-	}
-	was, is := a.networkOf(old), a.networkOf(inForce)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// Trim gives back the UE addresses that were chosen for a session whose rules were old, in the network that was, and that those
+// in force, in the network that is, do not need.
+func (c *Chooser) Trim(s *Choices, index uint32, old *rules.Set, was uint16, inForce *rules.Set, is uint16) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	give := func(u ueKey) {
 		for _, needed := range inForce.UEs() {
 			if needed == u.Prefix && is == u.network {
 				return
 			}
 		}
-		if holder, ok := a.poolUsed[u]; ok && holder == s.Index {
-			delete(a.poolUsed, u)
+		if holder, ok := c.used[u]; ok && holder == index {
+			delete(c.used, u)
 		}
 	}
-	for _, u := range s.chosenUEs {
+	for _, u := range s.ues {
 		give(u)
 	}
 	for _, u := range old.UEs() {
 		give(ueKey{u, was})
 	}
-	s.chosenUEs = nil
+	s.ues = nil
 }
 
-// keepUEs notes the UE addresses of a session that an earlier upf-c chose. Where CP functions name the pools, any may be out of one.
-func (a *Agent) keepUEs(index uint32, set *rules.Set) {
-	if !a.choosesUEs() {
-		return
-	}
-	network := a.networkOf(set)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// Keep notes the UE addresses of a session that an earlier upf-c chose, in their network. Where CP functions name the pools, any may be out of
+// one.
+func (c *Chooser) Keep(index uint32, network uint16, set *rules.Set) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, u := range set.UEs() {
-		if a.cfg.NamedPools || chosenUE(set, u) {
-			a.poolUsed[ueKey{u, network}] = index
+		if c.cfg.NamedPools || ChosenUE(set, u) {
+			c.used[ueKey{u, network}] = index
 		}
 	}
 }
 
-// chosenUE says whether the UPF chose a UE address of the set.
-func chosenUE(set *rules.Set, u netip.Prefix) bool {
+// ChosenUE says whether the UPF chose a UE address of the set.
+func ChosenUE(set *rules.Set, u netip.Prefix) bool {
 	return anyMatch(set, func(m *rules.Match) bool {
 		return m.UEChosen && (m.UEPrefix == u || u.Bits() == 32 && m.UEAddress == u.Addr())
 	})
 }
 
-// chosenFTEID says whether the UPF chose a local F-TEID of the set.
-func chosenFTEID(set *rules.Set, f rules.FTEID) bool {
+// ChosenFTEID says whether the UPF chose a local F-TEID of the set.
+func ChosenFTEID(set *rules.Set, f rules.FTEID) bool {
 	return anyMatch(set, func(m *rules.Match) bool { return m.Chosen && (m.FTEID == f || m.FTEID6 == f) })
 }
 
@@ -270,3 +263,23 @@ func anyMatch(set *rules.Set, is func(m *rules.Match) bool) bool {
 	}
 	return false
 }
+
+// Forget forgets all UE addresses: those of sessions are kept anew.
+func (c *Chooser) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used = map[ueKey]uint32{}
+}
+
+// InPool says whether the UPF chooses such an address.
+func (c *Chooser) InPool(addr netip.Addr) bool {
+	return addr.IsValid() && slices.ContainsFunc(c.cfg.UEPools, func(p config.Pool) bool { return p.Range.Contains(addr) })
+}
+
+// IndexOf is the index of the session for which the TEID was chosen; false: it is none that is chosen here.
+func IndexOf(teid uint32) (index uint32, chosen bool) {
+	return teid & (1<<chosenIndexBits - 1), teid&chosenTEID != 0
+}
+
+// ChosenFor says whether the TEID, without a home, is one that was chosen for the session with an index.
+func ChosenFor(teid, index uint32) bool { return teid&chosenMask == chosenTEID|index }

@@ -32,7 +32,7 @@ func TestChosenTEIDHasTheSessionsHome(t *testing.T) {
 				set.PDRs.Put(uint16(i+1), r)
 			}
 			for _, chosen := range []uint32{0x80000005, 0xff800005, 0xab000005} {
-				if got, want := homeTEID(homeOf(5, set), chosen, set), chosen&0x81800005|tt.home<<25; got != want {
+				if got, want := HomeTEID(HomeOf(5, set), chosen, set), chosen&0x81800005|tt.home<<25; got != want {
 					t.Errorf("for %#x it is %#x, want %#x", chosen, got, want)
 				}
 			}
@@ -54,7 +54,7 @@ func TestChosenTEIDsOfASessionDiffer(t *testing.T) {
 	seen := map[uint32]bool{}
 	for i := range uint16(n) {
 		f := &set.PDRs.Get(first + i).PDI.Match.FTEID
-		f.TEID = homeTEID(5, f.TEID, set)
+		f.TEID = HomeTEID(5, f.TEID, set)
 	}
 	for i := range uint16(n) {
 		teid := set.PDRs.Get(first + i).PDI.Match.FTEID.TEID

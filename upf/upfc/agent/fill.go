@@ -89,9 +89,7 @@ func (a *Agent) note(h *abi.Hello) {
 		return
 	}
 	a.log.Info("upf-u has other network instances than before", "networkInstances", list)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.poolUsed = map[ueKey]uint32{}
+	a.chooser.Forget()
 }
 
 // fill makes upf-u and us agree.
@@ -151,7 +149,7 @@ func (a *Agent) startAnew(h abi.Hello) {
 	a.store.Reset(h.SessionsMax)
 	a.pairs = store.Slots{}
 	a.pairs.Resize(h.QerSlots / abi.LineSlots)
-	a.poolUsed = map[ueKey]uint32{}
+	a.chooser.Forget()
 	a.nat.reset()
 	a.postponed = map[uint32]bool{}
 	if a.cfg.State.File == "" {

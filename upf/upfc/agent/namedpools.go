@@ -15,12 +15,12 @@ import (
 // mostPools bounds how many blocks a place is kept for; of others the search begins anywhere.
 const mostPools = 4096
 
-// choosesUEs says whether UE addresses are chosen here at all.
-func (a *Agent) choosesUEs() bool { return len(a.cfg.UEPools) > 0 || a.cfg.NamedPools }
+// ChoosesUEs says whether UE addresses are chosen here at all.
+func (c *Chooser) ChoosesUEs() bool { return len(c.cfg.UEPools) > 0 || c.cfg.NamedPools }
 
 // chooseNamed allocates from the first block that is named and has room. named is false where none of the IP version is.
-func (a *Agent) chooseNamed(s *session, network uint16, names []string, v6 bool) (u netip.Prefix, named bool, err error) {
-	if !a.cfg.NamedPools {
+func (c *Chooser) chooseNamed(s *Choices, index uint32, network uint16, names []string, v6 bool) (u netip.Prefix, named bool, err error) {
+	if !c.cfg.NamedPools {
 		return u, false, nil
 	}
 	for _, name := range names {
@@ -28,12 +28,12 @@ func (a *Agent) chooseNamed(s *session, network uint16, names []string, v6 bool)
 		if err != nil || block.Addr().Is6() != v6 {
 			continue
 		}
-		if err := a.usable(block); err != nil {
+		if err := c.usable(block); err != nil {
 			return u, true, err
 		}
 		named = true
-		if u, ok := a.nextUELocked(&config.Pool{Range: block}, network); ok {
-			a.takeUELocked(s, ueKey{u, network})
+		if u, ok := c.nextUELocked(&config.Pool{Range: block}, network); ok {
+			c.takeUELocked(s, index, ueKey{u, network})
 			return u, true, nil
 		}
 	}
@@ -44,11 +44,11 @@ func (a *Agent) chooseNamed(s *session, network uint16, names []string, v6 bool)
 }
 
 // usable refuses a block that is none of UEs' addresses.
-func (a *Agent) usable(block netip.Prefix) error {
+func (c *Chooser) usable(block netip.Prefix) error {
 	if block != block.Masked() || block.Addr().Is4In6() || block.Addr().Is4() && block.Bits() < 8 || block.Addr().Is6() && (block.Bits() > 64 || block.Bits() < 8) {
 		return fmt.Errorf("%s is no block that UE IP addresses come from: its own address, and for IPv6 at most 64 bits", block)
 	}
-	for _, n := range []config.N3{a.cfg.N3, a.cfg.N9} {
+	for _, n := range []config.N3{c.cfg.N3, c.cfg.N9} {
 		for _, e := range n.Endpoints {
 			if e.Overlaps(block) {
 				return fmt.Errorf("%s has addresses of this UPF's own, %s", block, e.Prefix)

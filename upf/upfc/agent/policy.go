@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -25,15 +26,23 @@ func newPolicy(a *Agent) *policy {
 			return own.N3.Of(v6).IsValid() || own.N9.Of(v6).IsValid()
 		},
 		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) {
-			return a.chooseFTEID(p.session, core, v4, v6)
+			s := p.session
+			if s.isNew() && a.node.Restoring() {
+				return rules.FTEID{}, rules.FTEID{}, node.ErrRestoring
+			}
+			return a.chooser.FTEID(&s.choices, s.Index, s.Rules, core, v4, v6)
 		},
-		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return homeTEID(a.homeOf(p.session.Index, set), teid, set) },
+		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return HomeTEID(a.homeOf(p.session.Index, set), teid, set) },
 		Application: func(id string) bool { return a.applications.get(p.session.Node, id) != nil },
 		Predefined:  func(name string) bool { return a.predefined[name] != nil },
 		Known:       a.store.Known().Get,
 	}
 	p.choose = func(set *rules.Set, instances, pools []string, v6 bool) (netip.Prefix, error) {
-		return a.chooseUE(p.session, set, instances, pools, v6)
+		s := p.session
+		if s.isNew() && a.node.Restoring() {
+			return netip.Prefix{}, node.ErrRestoring
+		}
+		return a.chooser.UE(&s.choices, s.Index, a.networkOf(set), instances, pools, v6)
 	}
 	if known := a.cfg.NetworkInstances; len(known) > 0 {
 		p.NetworkInstance = func(name string) bool { return slices.Contains(known, name) }
@@ -46,7 +55,7 @@ func (a *Agent) policyOf(s *session) *policy {
 	p := a.policies.Get().(*policy)
 	p.session = s
 	p.Network, p.Bridge, p.ChooseUE = a.networks().Finder(), a.isBridge(), nil
-	if a.choosesUEs() {
+	if a.chooser.ChoosesUEs() {
 		p.ChooseUE = p.choose
 	}
 	return p
@@ -62,4 +71,35 @@ func (a *Agent) plan(s *session, m *pfcp.Message) (*rules.Change, error) {
 	p := a.policyOf(s)
 	defer a.forgo(p)
 	return rules.Plan(s.Rules, m.Elements, p.Policy)
+}
+
+// homeOf is the bucket of a session's home, where a session of an Ethernet network instance has its bridge's.
+func (a *Agent) homeOf(index uint32, set *rules.Set) uint32 {
+	if bridge := a.isBridge(); set.Ethernet && bridge != nil {
+		if network := a.networkOf(set); bridge(network) {
+			return uint32(network) % homeBuckets
+		}
+	}
+	return HomeOf(index, set)
+}
+
+// networkOf is that of the set's UE addresses.
+func (a *Agent) networkOf(set *rules.Set) uint16 {
+	network, _ := set.Network(a.networks().Finder())
+	return network
+}
+
+// trim gives back the UE addresses that were chosen for a session whose rules were old and that those
+// in force do not need. The caller has locked the session.
+func (a *Agent) trim(s *session, old, inForce *rules.Set) {
+	if a.chooser.ChoosesUEs() {
+		a.chooser.Trim(&s.choices, s.Index, old, a.networkOf(old), inForce, a.networkOf(inForce))
+	}
+}
+
+// keepUEs notes the UE addresses of a session that an earlier upf-c chose.
+func (a *Agent) keepUEs(index uint32, set *rules.Set) {
+	if a.chooser.ChoosesUEs() {
+		a.chooser.Keep(index, a.networkOf(set), set)
+	}
 }

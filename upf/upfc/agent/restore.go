@@ -8,11 +8,9 @@ package agent
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
-	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -47,12 +45,12 @@ func (a *Agent) planRestored(s *session, m *pfcp.Message) (c *rules.Change, inde
 	index = []uint32{}
 	mark := func(m *rules.Match) {
 		for _, f := range []rules.FTEID{m.FTEID, m.FTEID6} {
-			if f.IsValid() && f.TEID&chosenTEID != 0 {
+			if of, chosen := IndexOf(f.TEID); f.IsValid() && chosen {
 				m.Chosen = true
-				index = append(index, f.TEID&(1<<chosenIndexBits-1))
+				index = append(index, of)
 			}
 		}
-		m.UEChosen = m.UEChosen || a.inPool(m.UEAddress) || m.UEPrefix.IsValid() && a.inPool(m.UEPrefix.Addr()) || isChosen(s.Rules, m)
+		m.UEChosen = m.UEChosen || a.chooser.InPool(m.UEAddress) || m.UEPrefix.IsValid() && a.chooser.InPool(m.UEPrefix.Addr()) || isChosen(s.Rules, m)
 	}
 	for _, r := range c.Next.PDRs.All() {
 		mark(&r.PDI.Match)
@@ -65,10 +63,5 @@ func (a *Agent) planRestored(s *session, m *pfcp.Message) (c *rules.Change, inde
 
 // isChosen says whether the UPF has chosen what a PDR or Traffic Endpoint of a session matches before.
 func isChosen(before *rules.Set, m *rules.Match) bool {
-	return m.UEAddress.IsValid() && chosenUE(before, netip.PrefixFrom(m.UEAddress, 32)) || m.UEPrefix.IsValid() && chosenUE(before, m.UEPrefix)
-}
-
-// inPool says whether the UPF chooses such an address.
-func (a *Agent) inPool(addr netip.Addr) bool {
-	return addr.IsValid() && slices.ContainsFunc(a.cfg.UEPools, func(p config.Pool) bool { return p.Range.Contains(addr) })
+	return m.UEAddress.IsValid() && ChosenUE(before, netip.PrefixFrom(m.UEAddress, 32)) || m.UEPrefix.IsValid() && ChosenUE(before, m.UEPrefix)
 }

@@ -24,8 +24,7 @@ type session struct {
 	sending   bool // a goroutine delivers the outbox
 	inFlight  int  // how many of the outbox's first reports are under way
 	notifying map[uint16]bool
-	teids     uint8   // counts those chosen here
-	chosenUEs []ueKey // for rules that are not in force yet
+	choices   Choices
 }
 
 // lock leases a session and locks it; nil when there is none. The caller calls unlock.
