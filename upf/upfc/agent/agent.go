@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/agent/addresses"
 	"core5g.dev/core5g/upf/upfc/agent/link"
 	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/agent/pace"
@@ -52,10 +53,10 @@ type Agent struct {
 	policies     sync.Pool // of *policy
 	puts         sync.Pool // of *put
 	wheel        *pace.Wheel
-	chooser      *Chooser         // of F-TEIDs and UE addresses
-	peers        *peers.Peers     // of GTP-U
-	measurers    *pace.Crew[job]  // look at sessions
-	reporters    *pace.Crews[job] // report to CP functions
+	chooser      *addresses.Chooser // of F-TEIDs and UE addresses
+	peers        *peers.Peers       // of GTP-U
+	measurers    *pace.Crew[job]    // look at sessions
+	reporters    *pace.Crews[job]   // report to CP functions
 	traffic      *traffic
 	groups       groups
 	nat          natBlocks
@@ -133,7 +134,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.policies.New = func() any { return newPolicy(a) }
 	a.puts.New = func() any { return newPut(a) }
-	a.chooser = NewChooser(cfg, a.own(), w.Random)
+	a.chooser = addresses.New(cfg, a.own(), w.Random)
 	a.link = link.New(link.Owner{
 		Config: cfg, Log: log, Machine: w.Machine,
 		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },

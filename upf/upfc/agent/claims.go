@@ -9,6 +9,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/addresses"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -60,16 +61,16 @@ func (a *Agent) explain(err error) error {
 		for _, g := range h.Rules.FTEIDs() {
 			if t.refused.Refusal == abi.RefusedFteid && f == g {
 				return &conflict{pfcp.RuleFailure(ie.FTEID, ie.RuleIDTypePDR, uint32(id), "F-TEID %s %#x belongs to session %#x", f.Addr, f.TEID, h.UPSEID),
-					h.UPSEID, h.Node == t.node && !ChosenFTEID(h.Rules, g), ChosenFor(f.TEID, t.index)}
+					h.UPSEID, h.Node == t.node && !addresses.ChosenFTEID(h.Rules, g), addresses.ChosenFor(f.TEID, t.index)}
 			}
 		}
 	}
 	for id, u := range t.next.UEs() {
 		for other, v := range h.Rules.UEs() {
 			if t.refused.Refusal == abi.RefusedUeIp && u.Overlaps(v) {
-				stale := h.Node == t.node && !ChosenUE(h.Rules, v) && h.Rules.InstanceOf(other) == t.next.InstanceOf(id)
+				stale := h.Node == t.node && !addresses.ChosenUE(h.Rules, v) && h.Rules.InstanceOf(other) == t.next.InstanceOf(id)
 				return &conflict{pfcp.RuleFailure(ie.UEIPAddress, ie.RuleIDTypePDR, uint32(id), "UE IP address %s belongs to session %#x", u.Addr(), h.UPSEID),
-					h.UPSEID, stale, ChosenUE(t.next, u)}
+					h.UPSEID, stale, addresses.ChosenUE(t.next, u)}
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"core5g.dev/core5g/upf/upfc/agent/addresses"
 	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -32,7 +33,9 @@ func newPolicy(a *Agent) *policy {
 			}
 			return a.chooser.FTEID(&s.choices, s.Index, s.Rules, core, v4, v6)
 		},
-		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return HomeTEID(a.homeOf(p.session.Index, set), teid, set) },
+		HomeTEID: func(teid uint32, set *rules.Set) uint32 {
+			return addresses.HomeTEID(a.homeOf(p.session.Index, set), teid, set)
+		},
 		Application: func(id string) bool { return a.applications.get(p.session.Node, id) != nil },
 		Predefined:  func(name string) bool { return a.predefined[name] != nil },
 		Known:       a.store.Known().Get,
@@ -77,10 +80,10 @@ func (a *Agent) plan(s *session, m *pfcp.Message) (*rules.Change, error) {
 func (a *Agent) homeOf(index uint32, set *rules.Set) uint32 {
 	if bridge := a.isBridge(); set.Ethernet && bridge != nil {
 		if network := a.networkOf(set); bridge(network) {
-			return uint32(network) % homeBuckets
+			return addresses.HomeOfNetwork(network)
 		}
 	}
-	return HomeOf(index, set)
+	return addresses.HomeOf(index, set)
 }
 
 // networkOf is that of the set's UE addresses.

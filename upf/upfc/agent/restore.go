@@ -11,6 +11,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/addresses"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -45,7 +46,7 @@ func (a *Agent) planRestored(s *session, m *pfcp.Message) (c *rules.Change, inde
 	index = []uint32{}
 	mark := func(m *rules.Match) {
 		for _, f := range []rules.FTEID{m.FTEID, m.FTEID6} {
-			if of, chosen := IndexOf(f.TEID); f.IsValid() && chosen {
+			if of, chosen := addresses.IndexOf(f.TEID); f.IsValid() && chosen {
 				m.Chosen = true
 				index = append(index, of)
 			}
@@ -63,5 +64,5 @@ func (a *Agent) planRestored(s *session, m *pfcp.Message) (c *rules.Change, inde
 
 // isChosen says whether the UPF has chosen what a PDR or Traffic Endpoint of a session matches before.
 func isChosen(before *rules.Set, m *rules.Match) bool {
-	return m.UEAddress.IsValid() && ChosenUE(before, netip.PrefixFrom(m.UEAddress, 32)) || m.UEPrefix.IsValid() && ChosenUE(before, m.UEPrefix)
+	return m.UEAddress.IsValid() && addresses.ChosenUE(before, netip.PrefixFrom(m.UEAddress, 32)) || m.UEPrefix.IsValid() && addresses.ChosenUE(before, m.UEPrefix)
 }

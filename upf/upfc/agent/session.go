@@ -6,6 +6,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/addresses"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
@@ -24,7 +25,7 @@ type session struct {
 	sending   bool // a goroutine delivers the outbox
 	inFlight  int  // how many of the outbox's first reports are under way
 	notifying map[uint16]bool
-	choices   Choices
+	choices   addresses.Choices
 }
 
 // lock leases a session and locks it; nil when there is none. The caller calls unlock.

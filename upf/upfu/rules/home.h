@@ -9,9 +9,9 @@
 // Of a session with IPv4 and IPv6 the IPv4 address counts. One without an address has the bucket of its index.
 // A session keeps its home while it lasts, whatever becomes of its rules.
 //
-// A TEID that the UPF has chosen (upf-c, agent/choose.go) has its session's bucket in it: the highest bit, then
-// six of the bucket. That is a hint; TEIDs of other origin may look the same, and what the session's rules
-// say is so.
+// A TEID that the UPF has chosen (upf-c, agent/addresses/choose.go) has its session's bucket in it: the
+// highest bit, then six of the bucket. That is a hint; TEIDs of other origin may look the same, and what the
+// session's rules say is so.
 #ifndef UPFU_HOME_H
 #define UPFU_HOME_H
 

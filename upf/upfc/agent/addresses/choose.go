@@ -1,4 +1,4 @@
-package agent
+package addresses
 
 import (
 	"encoding/binary"
@@ -37,8 +37,8 @@ type Chooser struct {
 	used map[ueKey]uint32        // sessions by UE addresses that were chosen here
 }
 
-// NewChooser has chosen nothing. own are the UPF's GTP-U addresses.
-func NewChooser(cfg *config.Config, own compile.Local, random func() uint64) *Chooser {
+// New has chosen nothing. own are the UPF's GTP-U addresses.
+func New(cfg *config.Config, own compile.Local, random func() uint64) *Chooser {
 	return &Chooser{cfg: cfg, own: own, random: random, at: map[netip.Prefix]uint64{}, used: map[ueKey]uint32{}}
 }
 
@@ -107,6 +107,9 @@ func HomeOf(index uint32, set *rules.Set) uint32 {
 	x := fold(binary.BigEndian.Uint64(b[:8]))
 	return (x<<4 | x>>2) % homeBuckets
 }
+
+// HomeOfNetwork is the bucket of all sessions of an Ethernet network instance: its bridge's.
+func HomeOfNetwork(network uint16) uint32 { return uint32(network) % homeBuckets }
 
 func fold(x uint64) uint32 {
 	x ^= x >> 48

@@ -1,4 +1,4 @@
-package agent
+package addresses
 
 import (
 	"net/netip"
