@@ -3,5 +3,5 @@
 // those that a CP function names.
 //
 // A session is an index here, and a network of N6 a number. Package agent says when something may be chosen, and which
-// rules came into force.
+// rules came into force; nobody else imports it.
 package addresses

@@ -4,5 +4,5 @@
 // sessions are being restored.
 //
 // It has no sessions and no upf-u: who has them, package agent, gives it as functions (Owner) what it needs of both.
-// Whatever is done in the name of a CP function asks here first.
+// Whatever is done in the name of a CP function asks here first. Package agent alone imports it.
 package node

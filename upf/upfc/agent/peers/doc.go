@@ -2,5 +2,5 @@
 // 7.2, Echo), and which of their Error Indications are news. upf-u sends and hears for it.
 //
 // It knows no session. Who has sessions, package agent, says by functions (Owner) whose tunnels there are, and tells CP
-// functions what becomes of the paths.
+// functions what becomes of the paths. Beside it those import this package who show peers: control and metrics.
 package peers
