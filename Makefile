@@ -18,7 +18,7 @@ BUILD   := $(GO) build -ldflags '$(LDFLAGS)'
 export OF_TESTS := $(if $(CORE5G_COUNTED),-json)
 OF_STORIES := $(or $(OF_TESTS),-v)
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-restore e2e-apart e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-nodes e2e-edge e2e-release tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz fuzz-core
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-restore e2e-apart e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-nodes e2e-edge e2e-release tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 test-upf-trixie fuzz fuzz-core
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -336,6 +336,16 @@ test-upf-arm64:
 	@$(MAKE) --no-print-directory -s -C upf ../$(OUT)/arm64/bin/test-upf-u OUT=../$(OUT)/arm64 \
 		CC=aarch64-linux-gnu-gcc SYSROOT=$(CURDIR)/$(OUT)/arm64/root
 	@qemu-aarch64-static -L $(OUT)/arm64/root $(OUT)/arm64/bin/test-upf-u
+
+# The same with the packages of the next release of Debian, and so with a later DPDK, by that release's loader and libc.
+test-upf-trixie: NATIVE = $(shell dpkg --print-architecture)
+test-upf-trixie: TRIXIE = $(OUT)/trixie-$(NATIVE)
+test-upf-trixie:
+	@hack/install-tools.sh upf
+	@hack/sysroot.sh $(NATIVE) trixie
+	@$(MAKE) --no-print-directory -s -C upf ../$(TRIXIE)/bin/upf-u ../$(TRIXIE)/bin/test-upf-u OUT=../$(TRIXIE) \
+		SYSROOT=$(CURDIR)/$(TRIXIE)/root -j$(shell nproc)
+	@$$(ls $(TRIXIE)/root/usr/lib*/ld-linux-*.so.? | head -n 1) --library-path $$(echo $(TRIXIE)/root/usr/lib/*-linux-gnu) $(TRIXIE)/bin/test-upf-u
 
 # Each built twice, in different folders; IMAGES= names some.
 reproducible:

@@ -315,11 +315,11 @@ struct endpoint {
 // What an endpoint may be instead.
 #define NOT_TRANSLATED ((int)UPF_DROP_NAT_PROTOCOL)
 
+// Echo and its reply, Timestamp and its reply.
 static bool
 is_icmp_query(uint8_t type)
 {
-	return type == RTE_IP_ICMP_ECHO_REQUEST || type == RTE_IP_ICMP_ECHO_REPLY || type == 13 ||
-		type == 14;
+	return type == 8 || type == 0 || type == 13 || type == 14;
 }
 
 // Destination Unreachable, Time Exceeded, Parameter Problem.
