@@ -827,10 +827,21 @@ struct upf_thread_place {
 };
 static_assert(sizeof(struct upf_thread_place) == 8, "upf_thread_place");
 
+// What of its frames a NIC hashes, to spread them over the queues of workers.
+enum upf_spread {
+	UPF_SPREAD_UNKNOWN = 0,  // not configured, or there is one worker
+	UPF_SPREAD_SOFTWARE = 1, // nothing: workers hand over what is another one's
+	UPF_SPREAD_OUTER = 2,    // outer addresses, and ports
+	UPF_SPREAD_UE4 = 3,      // the UE's address, of IPv6 outer addresses
+	UPF_SPREAD_UE = 4,       // the UE's address
+};
+
 struct upf_port_place {     // by enum upf_port
 	uint8_t device[64]; // PCI address or kernel interface, 0-terminated; empty: not configured
 	uint8_t driver[32]; // DPDK's name of it, 0-terminated
-	uint8_t mac[8];     // six octets
+	uint8_t mac[6];
+	uint8_t spread; // enum upf_spread
+	uint8_t reserved;
 	uint32_t node;
 	uint16_t mtu;
 	uint16_t vlan; // 0: untagged

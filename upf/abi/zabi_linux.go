@@ -199,6 +199,11 @@ const (
 	DropFloodLimit          = 0x34               // UPF_DROP_FLOOD_LIMIT
 	DropFloodFiltered       = 0x35               // UPF_DROP_FLOOD_FILTERED
 	Drops                   = 0x36               // UPF_DROPS
+	SpreadUnknown           = 0x0                // UPF_SPREAD_UNKNOWN
+	SpreadSoftware          = 0x1                // UPF_SPREAD_SOFTWARE
+	SpreadOuter             = 0x2                // UPF_SPREAD_OUTER
+	SpreadUe4               = 0x3                // UPF_SPREAD_UE4
+	SpreadUe                = 0x4                // UPF_SPREAD_UE
 	LinkUnknown             = 0x0                // UPF_LINK_UNKNOWN
 	LinkUp                  = 0x1                // UPF_LINK_UP
 	LinkDown                = 0x2                // UPF_LINK_DOWN
@@ -782,12 +787,14 @@ type ThreadPlace struct {
 
 // PortPlace is struct upf_port_place, 112 octets.
 type PortPlace struct {
-	Device [64]uint8
-	Driver [32]uint8
-	Mac    [8]uint8
-	Node   uint32
-	Mtu    uint16
-	Vlan   uint16
+	Device   [64]uint8
+	Driver   [32]uint8
+	Mac      [6]uint8
+	Spread   uint8
+	Reserved uint8
+	Node     uint32
+	Mtu      uint16
+	Vlan     uint16
 }
 
 // Topology is struct upf_topology, 3576 octets.
@@ -1616,6 +1623,10 @@ var (
 	_ [64 - unsafe.Offsetof(PortPlace{}.Driver)]struct{}
 	_ [unsafe.Offsetof(PortPlace{}.Mac) - 96]struct{}
 	_ [96 - unsafe.Offsetof(PortPlace{}.Mac)]struct{}
+	_ [unsafe.Offsetof(PortPlace{}.Spread) - 102]struct{}
+	_ [102 - unsafe.Offsetof(PortPlace{}.Spread)]struct{}
+	_ [unsafe.Offsetof(PortPlace{}.Reserved) - 103]struct{}
+	_ [103 - unsafe.Offsetof(PortPlace{}.Reserved)]struct{}
 	_ [unsafe.Offsetof(PortPlace{}.Node) - 104]struct{}
 	_ [104 - unsafe.Offsetof(PortPlace{}.Node)]struct{}
 	_ [unsafe.Offsetof(PortPlace{}.Mtu) - 108]struct{}

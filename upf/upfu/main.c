@@ -19,6 +19,7 @@
 #include "control/control.h"
 #include "link/carrier.h"
 #include "link/eal.h"
+#include "link/spread.h"
 #include "packet/sleep.h"
 #include "packet/sleep_state.h"
 #include "packet/worker.h"
@@ -42,6 +43,7 @@ struct upf_u {
 	struct rte_mempool *pool;
 	struct worker *worker[UPF_WORKERS_MAX];
 	bool started[UPF_PORTS]; // the device of this interface
+	enum upf_spread spread[UPF_PORTS];
 	uint32_t stop;
 	uint16_t ethdev[UPF_PORTS];
 };
@@ -105,6 +107,21 @@ vlan_of_device(const struct config *config, enum upf_port device)
 	return 0;
 }
 
+// Whom of the workers a NIC gives a packet to.
+static void
+spread(struct upf_u *u, enum upf_port device)
+{
+	const struct config_interface *in = &u->config.interface[device];
+	char refused[256];
+
+	u->spread[device] = spread_by_ue(u->ethdev[device], u->config.workers,
+		spread_side_of(&u->config, device), in->block_len6 != 0, refused, sizeof(refused));
+	if (u->spread[device] != UPF_SPREAD_UNKNOWN)
+		log_info("packets are spread over workers",
+			"interface=%s device=%s hash=%s refused=\"%s\"", config_port_name(device),
+			in->device, spread_name(u->spread[device]), refused);
+}
+
 static int
 start_device(struct upf_u *u, enum upf_port port, char *error, size_t error_size)
 {
@@ -115,6 +132,7 @@ start_device(struct upf_u *u, enum upf_port port, char *error, size_t error_size
 		    vlan_of_device(&u->config, port), u->pool, error, error_size) < 0)
 		return -1;
 	u->started[port] = true;
+	spread(u, port);
 	return 0;
 }
 
@@ -221,6 +239,11 @@ tell_places(struct upf_u *u)
 
 	topology_fill(u->shm.topology, &u->config, u->ethdev, u->pool,
 		(struct topology_region){shared, shared + u->shm.size});
+	for (unsigned port = 0; port < u->config.ports; port++) {
+		if (u->config.interface[port].present)
+			u->shm.topology->port[port].spread =
+				(uint8_t)u->spread[u->config.interface[port].device_of];
+	}
 	log_info("places",
 		"nodes=%u control_cpu=%u control_node=%d worker_cpu=%u worker_node=%d "
 		"n3_node=%d n6_node=%d",

@@ -41,7 +41,7 @@ func (s *source) Status() agent.Status {
 	failed := time.Unix(60, 0)
 	return agent.Status{NodeID: "upf.test", Connected: true, Sessions: 1, Missed: [abi.Ports]uint64{abi.PortN6: 3}, Workers: []abi.WorkerStats{w}, Topology: &topology.Topology{
 		Cells: 1, Threads: []topology.Thread{{Role: "worker 0", CPU: 3, Cell: new(int32)}},
-		Ports: []topology.Port{{Interface: "n3", Device: "n3", Driver: "net_af_packet", MAC: "02:00:00:00:00:01", MTU: 1500, VLAN: 30, Gateways: []topology.Gateway{
+		Ports: []topology.Port{{Interface: "n3", Device: "n3", Driver: "net_af_packet", MAC: "02:00:00:00:00:01", MTU: 1500, VLAN: 30, Spread: topology.SpreadUE4, Gateways: []topology.Gateway{
 			{Address: "172.30.3.1", State: topology.GatewayAnswers}, {Address: "172.30.3.2", State: topology.GatewaySilent, Losses: 2}, {Address: "fe80::1"}}}},
 		Memory: []topology.Memory{{Octets: 64 << 20, Buffers: 40 << 20}},
 	}, Associations: []agent.AssociationInfo{
@@ -154,7 +154,7 @@ func TestCommands(t *testing.T) {
 		"release of none":                     {args: []string{"release"}, wantError: "wants one Node ID"},
 		"peers":                               {args: []string{"peers"}, want: []string{"172.30.3.100", "3", "up"}},
 		"stats":                               {args: []string{"stats"}, want: []string{"dropped spoofed_source  4 packets", "n6 missed               3 frames", "n6 sent", "since upf-u started"}, wantNot: []string{"n9", "n3 missed"}},
-		"topology":                            {args: []string{"topology"}, want: []string{"worker 0", "CPU 3", "n3 net_af_packet 02:00:00:00:00:01 mtu 1500 vlan 30\n", "gateway 172.30.3.1 answers\n", "gateway 172.30.3.2 does not answer (lost 2 times)\n", "gateway fe80::1\n", "64 MiB, 40 MiB of them", "Aligned"}},
+		"topology":                            {args: []string{"topology"}, want: []string{"worker 0", "CPU 3", "n3 net_af_packet 02:00:00:00:00:01 mtu 1500 vlan 30 hash ue_ipv4\n", "gateway 172.30.3.1 answers\n", "gateway 172.30.3.2 does not answer (lost 2 times)\n", "gateway fe80::1\n", "64 MiB, 40 MiB of them", "Aligned"}},
 		"topology, JSON":                      {args: []string{"topology", "-json"}, want: []string{`"packetBufferOctets": 41943040`}},
 		"stats with rates":                    {args: []string{"stats", "-i", "1ms"}, want: []string{"/s", "in the last"}},
 		"stats, JSON":                         {args: []string{"stats", "-json"}, want: []string{`"spoofed_source": 4`}},

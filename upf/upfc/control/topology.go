@@ -19,7 +19,7 @@ func (c *client) topology(ctx context.Context, _ []string) error {
 			fmt.Fprintf(w, "%s\t%s\tCPU %d\n", thread.Role, cell(thread.Cell), thread.CPU)
 		}
 		for _, p := range t.Ports {
-			fmt.Fprintf(w, "%s\t%s\t%s %s %s mtu %d%s%s\n", p.Interface, cell(p.Cell), p.Device, p.Driver, p.MAC, p.MTU, vlan(p), link(p))
+			fmt.Fprintf(w, "%s\t%s\t%s %s %s mtu %d%s%s%s\n", p.Interface, cell(p.Cell), p.Device, p.Driver, p.MAC, p.MTU, vlan(p), spread(p), link(p))
 			for _, g := range p.Gateways {
 				fmt.Fprintf(w, "%s\t-\tgateway %s%s\n", p.Interface, g.Address, gateway(g))
 			}
@@ -41,6 +41,14 @@ func vlan(p topology.Port) string {
 		return ""
 	}
 	return fmt.Sprintf(" vlan %d", p.VLAN)
+}
+
+// spread is nothing where one worker has all packets.
+func spread(p topology.Port) string {
+	if p.Spread == "" {
+		return ""
+	}
+	return " hash " + string(p.Spread)
 }
 
 // link is what is worth saying of a port's link.

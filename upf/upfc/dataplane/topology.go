@@ -37,8 +37,8 @@ func (s *Shm) Topology(of networks.List) *topology.Topology {
 		port, ok := of.Port(i)
 		if device := text(p.Device[:]); ok && device != "" {
 			t.Ports = append(t.Ports, topology.Port{
-				Interface: port.Interface, NetworkInstance: port.NetworkInstance, Device: device, Driver: text(p.Driver[:]), MAC: net.HardwareAddr(p.Mac[:6]).String(),
-				MTU: int32(p.Mtu), VLAN: int32(p.Vlan), Cell: cell(p.Node),
+				Interface: port.Interface, NetworkInstance: port.NetworkInstance, Device: device, Driver: text(p.Driver[:]), MAC: net.HardwareAddr(p.Mac[:]).String(),
+				MTU: int32(p.Mtu), VLAN: int32(p.Vlan), Cell: cell(p.Node), Spread: spread(p.Spread),
 				Link: link(links[i].State), LinkDowns: links[i].Downs, Gateways: gatewaysOf(&gateways[i]),
 			})
 		}
@@ -49,6 +49,20 @@ func (s *Shm) Topology(of networks.List) *topology.Topology {
 		}
 	}
 	return t
+}
+
+func spread(is uint8) topology.Spread {
+	switch is {
+	case abi.SpreadSoftware:
+		return topology.SpreadSoftware
+	case abi.SpreadOuter:
+		return topology.SpreadOuter
+	case abi.SpreadUe4:
+		return topology.SpreadUE4
+	case abi.SpreadUe:
+		return topology.SpreadUE
+	}
+	return ""
 }
 
 func link(state uint64) topology.Link {

@@ -316,6 +316,14 @@ var readings = []reading{
 				e(cellOf(p.Cell), p.Interface, p.NetworkInstance, p.Device, p.Driver)
 			}
 		})},
+	{Family{"upf_interface_spread", gauge, "1 for what of an interface's packets the NIC hashes to choose a worker, where there are several: what comes in at another than its session's is handed over.", []string{"interface", "network_instance", "device", "hash"}, which + "; hash: ue, ue_ipv4, outer, software"}, true,
+		places(func(t *topology.Topology, e emit) {
+			for _, p := range t.Ports {
+				if p.Spread != "" {
+					e(1, p.Interface, p.NetworkInstance, p.Device, string(p.Spread))
+				}
+			}
+		})},
 	{Family{"upf_memory_bytes", gauge, "Memory of upf-u by NUMA cell: packet buffers, rules, counters.", []string{"numa_cell", "use"}, "use: packet_buffers, other; numa_cell: unknown where the kernel does not tell"}, true,
 		places(func(t *topology.Topology, e emit) {
 			for _, m := range t.Memory {

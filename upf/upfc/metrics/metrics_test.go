@@ -74,7 +74,7 @@ func twoCells() *topology.Topology {
 		Cells: 2, Threads: []topology.Thread{{Role: "control", CPU: 2, Cell: &one}, {Role: "worker 0", CPU: 3, Cell: &one}},
 		Ports: []topology.Port{
 			{Interface: "n3", Device: "n3", Driver: "net_af_packet", Link: topology.LinkUp},
-			{Interface: "n6", Device: "0000:01:10.0", Driver: "net_e1000_igb_vf", Cell: &zero, Link: topology.LinkDown, LinkDowns: 2, Gateways: []topology.Gateway{
+			{Interface: "n6", Device: "0000:01:10.0", Driver: "net_e1000_igb_vf", Cell: &zero, Spread: topology.SpreadOuter, Link: topology.LinkDown, LinkDowns: 2, Gateways: []topology.Gateway{
 				{Address: "172.30.6.1", State: topology.GatewayAnswers}, {Address: "172.30.6.9", State: topology.GatewaySilent, Losses: 4}, {Address: "fe80::1"},
 			}},
 		},
@@ -141,6 +141,7 @@ func TestValues(t *testing.T) {
 		`upf_cpu_numa_cell{cpu="3",thread="worker 0"} 1`,
 		`upf_interface_numa_cell{device="n3",driver="net_af_packet",interface="n3",network_instance=""} -1`,
 		`upf_interface_numa_cell{device="0000:01:10.0",driver="net_e1000_igb_vf",interface="n6",network_instance=""} 0`,
+		`upf_interface_spread{device="0000:01:10.0",hash="outer",interface="n6",network_instance=""} 1`,
 		`upf_memory_bytes{numa_cell="1",use="packet_buffers"} 70`,
 		`upf_memory_bytes{numa_cell="1",use="other"} 30`,
 		`upf_memory_bytes{numa_cell="unknown",use="other"} 5`,

@@ -36,6 +36,8 @@ type Port struct {
 	MTU             int32  `json:"mtu"`
 	VLAN            int32  `json:"vlan,omitempty"`
 	Cell            *int32 `json:"cell,omitempty"`
+	// Spread is what of its packets the NIC hashes to choose a worker.
+	Spread Spread `json:"spread,omitempty"`
 	// Link is what upf-u has seen of it within the last second.
 	Link Link `json:"link,omitempty"`
 	// LinkDowns is how often it went down.
@@ -43,6 +45,17 @@ type Port struct {
 	// Gateways, where there are two of an IP version: upf-u asks them all the time.
 	Gateways []Gateway `json:"gateways,omitempty"`
 }
+
+// Spread is what of a packet a NIC hashes, to choose the worker that receives it; empty where there is one worker.
+type Spread string
+
+// A session has one worker: what comes in at another one is handed over.
+const (
+	SpreadSoftware Spread = "software" // nothing: all packets come in at one worker, or as the kernel chooses
+	SpreadOuter    Spread = "outer"    // outer addresses and ports
+	SpreadUE4      Spread = "ue_ipv4"  // the UE's IPv4 address, which leads to its session's worker; of IPv6 outer addresses
+	SpreadUE       Spread = "ue"       // the UE's address
+)
 
 // Gateway is one of two of an IP version.
 type Gateway struct {

@@ -23,13 +23,21 @@ static struct {
 	uint16_t vlan;
 } pretended;
 
+void (*pretended_info)(struct rte_eth_dev_info *info);
+
 int __real_rte_eth_dev_info_get(uint16_t ethdev, struct rte_eth_dev_info *info);
 int __wrap_rte_eth_dev_info_get(uint16_t ethdev, struct rte_eth_dev_info *info);
 int
 __wrap_rte_eth_dev_info_get(uint16_t ethdev, struct rte_eth_dev_info *info)
 {
-	int rc = __real_rte_eth_dev_info_get(ethdev, info);
+	int rc;
 
+	if (pretended_info != NULL) {
+		memset(info, 0, sizeof(*info));
+		pretended_info(info);
+		return 0;
+	}
+	rc = __real_rte_eth_dev_info_get(ethdev, info);
 	if (rc == 0 && pretended.on)
 		info->rx_offload_capa |= pretended.capa;
 	return rc;

@@ -44,6 +44,7 @@ main(void)
 	failed += test_device();
 	failed += test_duplicate();
 	failed += test_eal();
+	failed += test_spread();
 	failed += test_ethernet();
 	return failed != 0;
 }

@@ -32,9 +32,14 @@ int test_reassembly(void);
 int test_redirect(void);
 int test_show(void);
 int test_silence(void);
+int test_spread(void);
 int test_topology(void);
 int test_tss(void);
 int test_trace(void);
 int test_urr(void);
+
+struct rte_eth_dev_info;
+// Where it is set, it says what rte_eth_dev_info_get() does, of any port (test_eal.c).
+extern void (*pretended_info)(struct rte_eth_dev_info *info);
 
 #endif

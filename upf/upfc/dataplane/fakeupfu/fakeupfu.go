@@ -231,7 +231,7 @@ func places() abi.Topology {
 		to := &t.Port[p.port]
 		copy(to.Device[:], p.device)
 		copy(to.Driver[:], "net_e1000_igb_vf")
-		to.Mac = [8]uint8{2, 0, 0, 0, 0, uint8(i)}
+		to.Mac = [6]uint8{2, 0, 0, 0, 0, uint8(i)}
 		to.Node, to.Mtu = p.node, 1500
 	}
 	return t
