@@ -340,12 +340,13 @@ test-upf-arm64:
 # The same with the packages of the next release of Debian, and so with a later DPDK, by that release's loader and libc.
 test-upf-trixie: NATIVE = $(shell dpkg --print-architecture)
 test-upf-trixie: TRIXIE = $(OUT)/trixie-$(NATIVE)
+test-upf-trixie: PACKAGES = $(TRIXIE)/root
 test-upf-trixie:
 	@hack/install-tools.sh upf
 	@hack/sysroot.sh $(NATIVE) trixie
 	@$(MAKE) --no-print-directory -s -C upf ../$(TRIXIE)/bin/upf-u ../$(TRIXIE)/bin/test-upf-u OUT=../$(TRIXIE) \
-		SYSROOT=$(CURDIR)/$(TRIXIE)/root -j$(shell nproc)
-	@$$(ls $(TRIXIE)/root/usr/lib*/ld-linux-*.so.? | head -n 1) --library-path $$(echo $(TRIXIE)/root/usr/lib/*-linux-gnu) $(TRIXIE)/bin/test-upf-u
+		SYSROOT=$(CURDIR)/$(PACKAGES) -j$(shell nproc)
+	@$$(ls $(PACKAGES)/usr/lib*/ld-linux-*.so.? | head -n 1) --library-path $$(echo $(PACKAGES)/usr/lib/*-linux-gnu) $(TRIXIE)/bin/test-upf-u
 
 # Each built twice, in different folders; IMAGES= names some.
 reproducible:
