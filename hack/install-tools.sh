@@ -30,6 +30,7 @@ needs() {
 		upf      make             make
 		upf      pkg-config       pkg-config
 		upf      libdpdk-dev      pc:libdpdk
+		upf      libibverbs-dev   pc:libmlx5
 		upf      libyaml-dev      pc:yaml-0.1
 		upf      libssl-dev       pc:libcrypto
 		upf      libcmocka-dev    pc:cmocka

@@ -39,6 +39,9 @@ maintainer=${CORE5G_MAINTAINER:-core5g maintainers <maintainers@core5g.dev>}
 debian=${version/-/\~}
 debian=${debian//-/.}
 
+# What upf-u has linked in statically.
+linked_in=(libdpdk-dev libibverbs-dev)
+
 # libraries <program>: the Debian packages that it needs, with the version of libc6 whose symbols it has.
 libraries() {
 	local name found libc
@@ -64,7 +67,8 @@ licences() {
 			[[ -d $1/$path@$release ]] || fail "$path $release has no licence"
 		done
 	install -D -m 644 "$(go env GOROOT)/LICENSE" "$1/go/LICENSE"
-	install -D -m 644 /usr/share/doc/libdpdk-dev/copyright "$1/libdpdk-dev/copyright"
+	local library
+	for library in "${linked_in[@]}"; do install -D -m 644 "/usr/share/doc/$library/copyright" "$1/$library/copyright"; done
 }
 
 mkdir -p "$out"
@@ -106,8 +110,8 @@ install -m 755 upf/package/{postinst,prerm,postrm} -t "$root/DEBIAN"
 size=$(cd "$root" && find etc usr -type f -printf '%s\n' | awk '{kib += int(($1 + 1023) / 1024)} END {print kib}')
 libraries=$(libraries "$root/usr/sbin/upf-u")
 [[ $libraries == *libc6* ]] || fail "upf-u is linked to no libc6: ${libraries:-nothing}"
-# Debian's name for what is linked in.
-linked=$(dpkg-query --admindir="$sysroot/var/lib/dpkg" -W -f '${source:Package} (= ${source:Version})' libdpdk-dev)
+# Debian's names for what is linked in.
+linked=$(dpkg-query --admindir="$sysroot/var/lib/dpkg" -W -f '${source:Package} (= ${source:Version})\n' "${linked_in[@]}" | sort -u | paste -sd , | sed 's/,/, /g')
 sed -e "s/@version@/$debian/" -e "s/@linked@/$linked/" -e "s/@arch@/$arch/" -e "s/@size@/$size/" -e "s/@libraries@/$libraries/" \
 	-e "s/@maintainer@/${maintainer//\//\\/}/" upf/package/control >"$root/DEBIAN/control"
 find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +

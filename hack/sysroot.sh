@@ -11,7 +11,7 @@
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-packages=(libdpdk-dev libyaml-dev libssl-dev libcmocka-dev libc6-dev)
+packages=(libdpdk-dev libibverbs-dev libyaml-dev libssl-dev libcmocka-dev libc6-dev)
 images=(busybox-static openjdk-17-jdk-headless redis-server redis-tools)
 
 arch=${1-} release=${2-}

@@ -255,7 +255,7 @@ func checkDevicePlugin(o Observation, s *api.DataplaneNodeStatus) verdict {
 			if in.ResourceName != "" {
 				offered[in.ResourceName] = true
 				// mlx5 VFs stay with the kernel's driver: their PMD works beside it.
-				if in.VFs.Driver != "vfio-pci" && in.VFs.Driver != "mlx5_core" {
+				if in.VFs.Driver != "vfio-pci" && in.VFs.Driver != api.VFDriverMLX5 {
 					kernelDriven = append(kernelDriven, fmt.Sprintf("%s (%s)", in.Name, in.VFs.Driver))
 				}
 			}

@@ -54,6 +54,8 @@ func builtPods() []builtPod {
 		if driver == api.DriverVFIO {
 			root := VFIOAsRoot(pod)
 			out = append(out, builtPod{"upf with driver VFIO as root", root.Labels, root.Annotations, root.Spec})
+			beside := BesideKernel(pod)
+			out = append(out, builtPod{"upf with driver VFIO beside the kernel's", beside.Labels, beside.Annotations, beside.Spec})
 		}
 	}
 	return out
@@ -70,6 +72,8 @@ var extras = map[string]string{
 	// Without a name of its own, "upf with driver VFIO" has nothing beyond the level. Where a node gives devices
 	// to root alone or limits locked memory, user 0 opens /dev/vfio and IPC_LOCK lets the NIC reach hugepages.
 	"upf with driver VFIO as root": `container "upf-u" must not include "IPC_LOCK" in securityContext.capabilities.add; container "upf-u" must not set runAsUser=0; container "upf-u" must not set securityContext.runAsNonRoot=false`,
+	// VFs of mlx5 stay with the kernel's driver: IPC_LOCK lets the NIC reach hugepages, NET_RAW makes queues of frames, NET_ADMIN sets the kernel's interface.
+	"upf with driver VFIO beside the kernel's": `container "upf-u" must not include "IPC_LOCK", "NET_ADMIN", "NET_RAW" in securityContext.capabilities.add`,
 }
 
 // TestPodSecurity evaluates every pod as the API server's admission does in a namespace of level

@@ -26,6 +26,7 @@
 #include "packet/worker_life.h"
 #include "packet/worker_state.h"
 #include "process/config.h"
+#include "process/device.h"
 #include "process/log.h"
 #include "process/notify.h"
 #include "process/privileges.h"
@@ -147,12 +148,17 @@ start_port(struct upf_u *u, enum upf_port port)
 	if (eal_find_port(&u->config, port, &u->ethdev[port]) != 0) {
 		log_error("no such device", "interface=%s device=%s advice=\"%s\"",
 			config_port_name(port), in->device,
-			in->driver == CONFIG_VFIO
-				? "it must be bound to vfio-pci, its /dev/vfio group be given to "
+			in->driver != CONFIG_VFIO
+				? "the device must exist; kernel interfaces need CAP_NET_RAW and "
+				  "CAP_NET_ADMIN"
+				: device_is_kernels("/sys", in->device)
+				? "its kernel interface must be in this network namespace, its "
+				  "/dev/infiniband/uverbs be given to this process, and "
+				  "CAP_NET_RAW, "
+				  "CAP_NET_ADMIN and CAP_IPC_LOCK be allowed"
+				: "it must be bound to vfio-pci, its /dev/vfio group be given to "
 				  "this process, readable for its user, and locked memory be "
-				  "unlimited or CAP_IPC_LOCK be allowed"
-				: "the device must exist; kernel interfaces need CAP_NET_RAW and "
-				  "CAP_NET_ADMIN");
+				  "unlimited or CAP_IPC_LOCK be allowed");
 		return -1;
 	}
 	rc = in->device_of == port ? start_device(u, port, error, sizeof(error))

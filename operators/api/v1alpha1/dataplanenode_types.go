@@ -237,6 +237,9 @@ type NodeInterface struct {
 	ResourceName string `json:"resourceName,omitempty"`
 }
 
+// VFDriverMLX5 is the kernel's driver of virtual functions that stay with it: units with driver VFIO drive them beside it.
+const VFDriverMLX5 = "mlx5_core"
+
 // VFCount counts the virtual functions of a PF.
 type VFCount struct {
 	// total that exist.

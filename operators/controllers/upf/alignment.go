@@ -162,16 +162,18 @@ func (s *scope) observeAligned() {
 	}
 }
 
-// vfioAsRoot reports whether virtual functions can be had as root only: where the unit goes, or, where the
-// scheduler chooses, on some node that it may choose. What no agent has told is taken to be so.
-func (r *Reconciler) vfioAsRoot(ctx context.Context, upf *api.UPFInstance, place *specs.Place) (bool, error) {
+// vfioAccess reports whether virtual functions can be had as root only, and whether they stay with the kernel's driver: where
+// the unit goes, or, where the scheduler chooses, on some node that it may choose. Of a node of which no agent tells, root is taken to be
+// asked for.
+func (r *Reconciler) vfioAccess(ctx context.Context, upf *api.UPFInstance, place *specs.Place) (asRoot, besideKernel bool, err error) {
 	if upf.Spec.Driver != api.DriverVFIO {
-		return false, nil
+		return false, false, nil
 	}
 	var reports api.DataplaneNodeList
 	if err := r.List(ctx, &reports, client.UnsafeDisableDeepCopy); err != nil {
-		return false, err
+		return false, false, err
 	}
+	besideKernel = specs.KernelDriven(upf, reports.Items, place)
 	told := false
 	for i := range reports.Items {
 		n := &reports.Items[i]
@@ -179,11 +181,11 @@ func (r *Reconciler) vfioAsRoot(ctx context.Context, upf *api.UPFInstance, place
 			continue
 		}
 		if n.Status.VFIOAccess != api.VFIOAccessNonRoot {
-			return true, nil
+			return true, besideKernel, nil
 		}
 		told = true
 	}
-	return !told, nil
+	return !told, besideKernel, nil
 }
 
 // ScrapeTopology asks a unit where it is.

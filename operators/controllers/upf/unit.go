@@ -275,12 +275,15 @@ func (r *Reconciler) create(ctx context.Context, s *scope, u *unitScope) error {
 			u.status.Cell = ptr.To(u.place.Cell)
 		}
 	}
-	asRoot, err := r.vfioAsRoot(ctx, s.upf, u.place)
+	asRoot, beside, err := r.vfioAccess(ctx, s.upf, u.place)
 	if err != nil {
 		return err
 	}
 	if asRoot {
 		pod = specs.VFIOAsRoot(pod)
+	}
+	if beside {
+		pod = specs.BesideKernel(pod)
 	}
 	if err := r.Create(ctx, pod); err != nil {
 		if apierrors.IsAlreadyExists(err) {

@@ -2,9 +2,9 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PREFIX "PCIDEVICE_"
 #define CELL "{cell}"
@@ -72,4 +72,19 @@ device_of_resource(char *const *environment, const char *resource, unsigned nth,
 		"must have them in its limits, and their device plugin must set " PREFIX "…",
 		seen, resource, nth + 1);
 	return -1;
+}
+
+bool
+device_is_kernels(const char *sysfs, const char *address)
+{
+	char path[256], driver[256];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/driver", sysfs, address);
+	length = readlink(path, driver, sizeof(driver) - 1);
+	if (length < 0)
+		return false;
+	driver[length] = '\0';
+	return strcmp(strrchr(driver, '/') != NULL ? strrchr(driver, '/') + 1 : driver,
+		       "mlx5_core") == 0;
 }

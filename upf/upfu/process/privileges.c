@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "process/config.h"
+#include "process/device.h"
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
 uint64_t
-privileges_needed(const struct config *config)
+privileges_needed(const struct config *config, const char *sysfs)
 {
 	uint64_t needed = 0;
 
@@ -22,6 +23,9 @@ privileges_needed(const struct config *config)
 		switch (config->interface[port].driver) {
 		case CONFIG_VFIO: // to lock memory for the device beyond RLIMIT_MEMLOCK
 			needed |= BIT(CAP_IPC_LOCK);
+			// Queues of raw frames, and what the kernel's interface is set to.
+			if (device_is_kernels(sysfs, config->interface[port].device))
+				needed |= BIT(CAP_NET_RAW) | BIT(CAP_NET_ADMIN);
 			break;
 		case CONFIG_AF_XDP:
 			needed |= BIT(CAP_SYS_ADMIN) | BIT(CAP_IPC_LOCK);
@@ -51,7 +55,7 @@ privileges_set(const struct config *config)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-	const uint64_t needed = privileges_needed(config);
+	const uint64_t needed = privileges_needed(config, "/sys");
 
 	if (syscall(SYS_capget, &head, data) < 0)
 		return -1;

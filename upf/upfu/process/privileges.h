@@ -9,8 +9,8 @@
 
 #include "process/config.h"
 
-// A bit for each capability that the interfaces need.
-uint64_t privileges_needed(const struct config *config);
+// A bit for each capability that the interfaces need. sysfs is where it is mounted.
+uint64_t privileges_needed(const struct config *config, const char *sysfs);
 
 // Before any other thread exists: they inherit it. Where all interfaces are vfio, whatever is not needed
 // is given up for good.

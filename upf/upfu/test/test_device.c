@@ -2,6 +2,10 @@
 #include "process/device.h"
 
 #include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "process/privileges.h"
 #include "rig.h"
@@ -57,21 +61,68 @@ longer_than_an_address(void **state)
 	expect(A(text), "a/b", 0, NULL);
 }
 
+// A folder that is a sysfs with two devices: one of vfio-pci, one of mlx5_core.
+static const char *
+sysfs_of_two(void)
+{
+	static char root[] = "/tmp/upf-sysfs-XXXXXX";
+	static const char *const links[][2] = {
+		{"0000:81:10.0", "../../../../bus/pci/drivers/vfio-pci"},
+		{"0000:af:00.2", "../../../../bus/pci/drivers/mlx5_core"},
+	};
+	char path[128];
+
+	assert_non_null(mkdtemp(root));
+	for (unsigned i = 0; i < 2; i++) {
+		static const char *const folders[] = {"bus", "bus/pci", "bus/pci/devices"};
+
+		for (unsigned k = 0; i == 0 && k < 3; k++) {
+			snprintf(path, sizeof(path), "%s/%s", root, folders[k]);
+			assert_int_equal(mkdir(path, 0700), 0);
+		}
+		snprintf(path, sizeof(path), "%s/bus/pci/devices/%s", root, links[i][0]);
+		assert_int_equal(mkdir(path, 0700), 0);
+		snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/driver", root, links[i][0]);
+		assert_int_equal(symlink(links[i][1], path), 0);
+	}
+	return root;
+}
+
+static void
+remove_sysfs(const char *root)
+{
+	static const char *const names[] = {"/bus/pci/devices/0000:81:10.0/driver",
+		"/bus/pci/devices/0000:81:10.0", "/bus/pci/devices/0000:af:00.2/driver",
+		"/bus/pci/devices/0000:af:00.2", "/bus/pci/devices", "/bus/pci", "/bus", ""};
+	char path[128];
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", root, names[i]);
+		assert_int_equal(remove(path), 0);
+	}
+}
+
 static void
 capabilities(void **state)
 {
 	struct config config = {.ports = 2};
 	const uint64_t lock = UINT64_C(1) << CAP_IPC_LOCK;
 	const uint64_t net = UINT64_C(1) << CAP_NET_RAW | UINT64_C(1) << CAP_NET_ADMIN;
+	const char *sysfs = sysfs_of_two();
 
 	(void)state;
 	config.interface[0].present = config.interface[1].present = true;
 	config.interface[0].driver = config.interface[1].driver = CONFIG_VFIO;
-	assert_int_equal(privileges_needed(&config), lock);
+	assert_int_equal(privileges_needed(&config, sysfs), lock); // no such device
+	strcpy(config.interface[0].device, "0000:81:10.0");
+	assert_int_equal(privileges_needed(&config, sysfs), lock);
+	strcpy(config.interface[1].device, "0000:af:00.2");
+	assert_int_equal(privileges_needed(&config, sysfs), lock | net);
 	config.interface[1].driver = CONFIG_AF_PACKET;
-	assert_int_equal(privileges_needed(&config), lock | net);
+	assert_int_equal(privileges_needed(&config, sysfs), lock | net);
 	config.interface[0].driver = CONFIG_TAP;
-	assert_int_equal(privileges_needed(&config), net);
+	assert_int_equal(privileges_needed(&config, sysfs), net);
+	remove_sysfs(sysfs);
 }
 
 int

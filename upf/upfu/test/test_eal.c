@@ -1,10 +1,13 @@
 // What eal.c asks of a port with a VLAN. The port is a ring, which knows no VLANs: the linker puts the
 // __wrap_ functions in the place of DPDK's (--wrap), and while a port is pretended they know them.
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
+#include <rte_log.h>
 #include <rte_ring.h>
 
 #include "link/eal.h"
@@ -163,12 +166,34 @@ buffers_in_devices_come_on_top(void **state)
 	}
 }
 
+// What a driver can say something with is there where the driver is.
+static void
+the_drivers_of_nics_are_linked_in(void **state)
+{
+	static const char *const drivers[] = {"pmd.net.e1000", "pmd.net.ixgbe", "pmd.net.i40e",
+		"pmd.net.ice", "pmd.net.iavf", "pmd.net.mlx5"};
+	char *said = NULL;
+	size_t size;
+	FILE *file = open_memstream(&said, &size);
+
+	(void)state;
+	assert_non_null(file);
+	rte_log_dump(file);
+	fclose(file);
+	for (unsigned i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		if (strstr(said, drivers[i]) == NULL)
+			fail_msg("no %s", drivers[i]);
+	}
+	free(said);
+}
+
 int
 test_eal(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_port_lets_its_vlan_in),
 		cmocka_unit_test(buffers_in_devices_come_on_top),
+		cmocka_unit_test(the_drivers_of_nics_are_linked_in),
 	};
 
 	return cmocka_run_group_tests_name("eal", tests, NULL, NULL);
