@@ -4,10 +4,13 @@ go 1.26.2
 
 require github.com/free5gc/sctp v1.2.0
 
-require github.com/yuin/gopher-lua v1.1.1
+require (
+	github.com/yuin/gopher-lua v1.1.1
+	golang.org/x/mod v0.41.0
+)
 
 require (
-	github.com/cenkalti/backoff/v5 v5.0.2 // indirect
+	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/go-openapi/swag/jsonname v0.25.1 // indirect
 )
 

@@ -2,8 +2,8 @@
 // to a file and a heading that exist, that the functions, types and source files that they name exist,
 // that what they tell their readers to type exists and that shells can read it, that their examples and
 // the manifests are what the API server would take, that YAML files parse, that no committed file names a
-// path or an address of somebody's machine, that scripts can be run, that every test runs somewhere, and that
-// the includes of upf-u make no circle. It reads the files that git tracks.
+// path or an address of somebody's machine, that scripts can be run, that every test runs somewhere, that
+// the includes of upf-u make no circle, and that modules which share most of what they need have it in one version. It reads the files that git tracks.
 //
 // Each check prints what it found and closes with "name: N passed, M failed".
 package main
@@ -48,7 +48,7 @@ func main() {
 	}
 	failed := false
 	for _, c := range []check{{"links", links}, {"yaml", yamlFiles}, {"machine_paths", machinePaths}, {"scripts", scripts}, {"code_names", codeNames},
-		{"shell_blocks", shellBlocks}, {"commands", commands}, {"examples", examples}, {"short_tests", shortTests}, {"includes", includes}} {
+		{"shell_blocks", shellBlocks}, {"commands", commands}, {"examples", examples}, {"short_tests", shortTests}, {"includes", includes}, {"modules", modules}} {
 		looked, wrong := c.run(t)
 		for _, line := range wrong {
 			fmt.Println(line)

@@ -66,6 +66,16 @@ func TestChecks(t *testing.T) {
 			files: []file{text("a", "/var/run /workdir ./work/x $HOME/work/x out/work/y golang.org/x/tools /home /root\n")}},
 		{name: "a work folder", check: machinePaths, files: []file{text("a", "ok\ncd /work/jane\n")},
 			want: []string{"a:2: names a work folder: cd /work/jane"}},
+		{name: "modules that share what they need", check: modules, files: []file{
+			text("go.mod", "module a\nrequire k8s.io/client-go v0.34.4\nrequire (\n\tb.c/d v1.2.0\n\te.f/g v1.0.0 // indirect\n)\n"),
+			text("hack/x/go.mod", "module x\nrequire (\n\tk8s.io/client-go v0.34.0\n\tb.c/d v1.2.0\n)\nreplace k8s.io/client-go => k8s.io/client-go v0.34.4\n"),
+			text("hack/y/go.mod", "module y\nrequire (\n\tk8s.io/client-go v0.30.0\n\tb.c/d v1.0.0\n)\n")}},
+		{name: "modules that have it in several versions", check: modules, files: []file{
+			text("go.mod", "module a\nrequire (\n\tk8s.io/client-go v0.34.4\n\tb.c/d v1.2.0\n)\n"),
+			text("hack/x/go.mod", "module x\nrequire (\n\tk8s.io/client-go v0.34.4\n\tb.c/d v1.3.0\n)\n")},
+			want: []string{"b.c/d: v1.2.0 in go.mod, v1.3.0 in hack/x/go.mod: write one version, so that what needs it is compiled once"}},
+		{name: "a go.mod that cannot be read", check: modules, files: []file{text("go.mod", "module a\nrequire\n")},
+			want: []string{"go.mod:2: usage: require module/path v1.2.3"}},
 		{name: "a home folder", check: machinePaths, files: []file{text("a", "x=/home/jane/src\n")},
 			want: []string{"a:1: names a home folder: x=/home/jane/src"}},
 		{name: "a mirror", check: machinePaths, files: []file{text("a", "export GOPROXY=http://mirror.example\n")},

@@ -46,7 +46,7 @@ func main() {
 		{tests: true, Step: runner.Step{Name: "upf-u: fuzz smoke, instructions a packet", Command: []string{"make", "-C", "upf", "-k", "test-u-fuzz", "test-u-instructions"}}},
 		{tests: true, Step: runner.Step{Name: "Go unit tests, -race", Command: []string{"make", "unit"}, Why: "compiled with the race detector, once: some minutes"}},
 		{needed: true, Step: runner.Step{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"}},
-		{Step: runner.Step{Name: "Prometheus, cert-manager, policies", Command: []string{"hack/tools/build.sh", "promtool", "monitoring", "certificates", "policies", "sriov"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"}},
+		{Step: runner.Step{Name: "Prometheus, cert-manager, policies", Command: []string{"hack/tools/build.sh", "promtool", "monitoring", "certificates", "policies", "sriov"}, Why: "compiled from their Go modules, once: some minutes on 2 cores"}},
 		{needed: true, Step: runner.Step{Name: "network functions", Command: []string{"make", "nf"}, Why: "free5GC's modules, once: 2-3 minutes on 2 cores"}},
 		{needed: true, Step: runner.Step{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}}},
 		{needed: true, Step: runner.Step{Name: "container images", Command: []string{"make", "images"}}},
