@@ -113,13 +113,13 @@ type story struct {
 	data   *httptest.Server // AUSF and UDM
 	smf    *httptest.Server
 	// refuse answers a request in the place of the SMF, and says whether it has.
-	refuse    atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+	refuse atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 	// beforeAUSF is called before an AUSF is asked.
 	beforeAUSF atomic.Pointer[func()]
 	smfTracer  *signalling.Tracer
-	upfc      *agent.Agent
-	client    *http.Transport
-	file      string // of the subscribers
+	upfc       *agent.Agent
+	client     *http.Transport
+	file       string // of the subscribers
 
 	gnbs []*gnb.GNB
 	n3s  []*gtpu.Endpoint
