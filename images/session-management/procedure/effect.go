@@ -261,14 +261,14 @@ func Begins(e Event) bool {
 }
 
 // Decline an event whose session cannot be looked at now: nothing is said that is not known. A unit is not answered (TS 29.244 6.4: it asks again);
-// a UE that wants a session is told when to ask again.
+// a UE that wants a session is told when to ask again: soon, for a store that does not answer is back within seconds, or another is.
 func Decline(e Event, why string) []Effect {
 	failed := Failed{Status: http.StatusServiceUnavailable, Cause: "NF_CONGESTION", Detail: why, RetryAfter: 1}
 	switch e := e.(type) {
 	case Create:
 		if request, refusal := readEstablishment(e); refusal == nil {
 			failed.N1 = (&n1.EstablishmentReject{
-				SessionID: e.ID, PTI: request.PTI, Cause: n1.CauseInsufficientResources, BackOff: networkBackOff,
+				SessionID: e.ID, PTI: request.PTI, Cause: n1.CauseInsufficientResources, BackOff: storeBackOff,
 			}).Encode()
 		}
 		return []Effect{Reply{To: e.From, Body: failed}}

@@ -58,6 +58,9 @@ const accessTime = 12 * time.Second
 // networkBackOff is what UEs are told to wait where the network is what failed (T3396).
 const networkBackOff = 30 * time.Second
 
+// storeBackOff is what they are told while the session store does not answer.
+const storeBackOff = 4 * time.Second
+
 func (t *turn) establish(c Create) {
 	t.asker, t.create = c.From, &c
 	request, refusal := readEstablishment(c)

@@ -1,9 +1,12 @@
 package procedure
 
 import (
+	"bytes"
+	"net/http"
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/configuration"
@@ -174,4 +177,17 @@ func TestEstablishmentRefused(t *testing.T) {
 			{name: "policy", event: PolicyChanged{From: 5}}, {name: "end of policy", event: PolicyEnded{From: 6}}, {name: "due", event: Due{Name: dueAccess}},
 		}},
 	})
+}
+
+// While the session store does not answer a UE is told to come again soon: the store is back within seconds, and T3396 keeps a UE from asking.
+func TestAUEThatIsDeclinedComesSoon(t *testing.T) {
+	effects := Decline(create(request(5, 0x91)), "the session store does not answer")
+	if len(effects) != 1 {
+		t.Fatalf("%+v", effects)
+	}
+	failed, is := effects[0].(Reply).Body.(Failed)
+	want := (&n1.EstablishmentReject{SessionID: 1, PTI: 5, Cause: n1.CauseInsufficientResources, BackOff: 4 * time.Second}).Encode()
+	if !is || failed.Status != http.StatusServiceUnavailable || !bytes.Equal(failed.N1, want) {
+		t.Errorf("%+v, want a reject of % x", effects[0], want)
+	}
 }
