@@ -132,18 +132,22 @@ func (p *Pod) Step() {
 	})
 }
 
+// stepSoon has the keeper look at what it was told, behind whatever happens now.
+func (p *Pod) stepSoon() {
+	life := p.Life
+	p.story.After(0, func() { p.In(life, p.Step) })
+}
+
 // Fenced: the store has refused a write under that lease.
 func (p *Pod) Fenced(l sessionstore.Lease) {
 	p.Keeper.Fenced(l)
-	life := p.Life
-	p.story.After(0, func() { p.In(life, p.Step) })
+	p.stepSoon()
 }
 
 // Left: nothing keeps a shard any more that the pod is leaving.
 func (p *Pod) Left(shard string) {
 	p.Keeper.Left(shard)
-	life := p.Life
-	p.story.After(0, func() { p.In(life, p.Step) })
+	p.stepSoon()
 }
 
 // May says whether the pod may act under a lease.

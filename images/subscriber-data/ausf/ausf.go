@@ -316,11 +316,8 @@ func (a *AUSF) confirm(r *http.Request) (sbi.Answer, error) {
 	var resStar [16]byte
 	// An absent or malformed RES* is a wrong one: the UE did not prove anything.
 	if !decodeHex(resStar[:], data.RESStar) || !hmac.Equal(resStar[:], pending.XRESStar) {
-		if _, ok, err = a.memory.take(r.Context(), id, a.sequences); err != nil { // there is no second try
+		if err := a.end(r.Context(), id); err != nil { // there is no second try
 			return sbi.Answer{}, err
-		}
-		if !ok {
-			return sbi.Answer{}, contextNotFound()
 		}
 		a.count(resultWrongRES)
 		a.log.Info("authentication failed: wrong RES*", "supi", pending.SUPI)
@@ -345,14 +342,19 @@ func (a *AUSF) forget(ctx context.Context, id, supi string) {
 
 // remove forgets an authentication (TS 29.509 5.2.2.2.4).
 func (a *AUSF) remove(r *http.Request) (sbi.Answer, error) {
-	_, ok, err := a.memory.take(r.Context(), r.PathValue("authCtxId"), a.sequences)
-	if err != nil {
+	if err := a.end(r.Context(), r.PathValue("authCtxId")); err != nil {
 		return sbi.Answer{}, err
 	}
-	if !ok {
-		return sbi.Answer{}, contextNotFound()
-	}
 	return sbi.Answer{Status: http.StatusNoContent}, nil
+}
+
+// end an authentication, before anything is said of it.
+func (a *AUSF) end(ctx context.Context, id string) error {
+	_, ok, err := a.memory.take(ctx, id, a.sequences)
+	if err == nil && !ok {
+		return contextNotFound()
+	}
+	return err
 }
 
 func (a *AUSF) eapNotOffered(*http.Request) (sbi.Answer, error) {

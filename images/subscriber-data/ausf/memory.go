@@ -55,6 +55,11 @@ func (m *remembered) challenged(rnd [16]byte) bool {
 	return slices.ContainsFunc(m.Open, func(o opened) bool { return bytes.Equal(o.RAND, rnd[:]) })
 }
 
+// context is where that of a nonce is among those that are open; -1: it is not.
+func (m *remembered) context(nonce []byte) int {
+	return slices.IndexFunc(m.Open, func(o opened) bool { return bytes.Equal(o.Nonce, nonce) })
+}
+
 type memory struct {
 	records *records.Records
 	now     func() time.Time
@@ -132,7 +137,7 @@ func (y *memory) find(ctx context.Context, id string) (found opened, ok bool, er
 		if err != nil {
 			return opened{}, false, err
 		}
-		at := slices.IndexFunc(m.Open, func(o opened) bool { return bytes.Equal(o.Nonce, nonce) })
+		at := m.context(nonce)
 		if at < 0 {
 			return opened{}, false, nil
 		}
@@ -163,7 +168,7 @@ func (y *memory) take(ctx context.Context, id string, sequences *aka.Sequences) 
 		if err != nil {
 			return records.Becomes{}, err
 		}
-		at := slices.IndexFunc(m.Open, func(o opened) bool { return bytes.Equal(o.Nonce, nonce) })
+		at := m.context(nonce)
 		if at < 0 {
 			return records.Becomes{}, records.ErrKeep
 		}
