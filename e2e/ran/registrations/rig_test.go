@@ -126,7 +126,8 @@ type story struct {
 	area *gnb.Area
 
 	mu          sync.Mutex
-	workers     []*amfWorker
+	workers     []*amfWorker // that the AMF's Service leads to
+	listening   []*amfWorker // those, and the ones that are being drained
 	terminators []*n2Terminator
 	born        int
 	settings    *procedure.Settings
@@ -687,7 +688,9 @@ func (s *story) startWorker(step ...func(*amfWorker, string)) *amfWorker {
 		AUSF: nausf.NewClient(client), UDM: nudm.NewClient(client), SMF: nsmf.NewClient(client), Callbacks: namf.NewClient(client), PCF: npcf.NewClient(client),
 		Registry: w.registry, Terminators: s.addresses, Dial: w.dial, Tracer: signalling.New(time.Now),
 		Passing: worker.Passing{Transport: transport, Root: func(holder string) string {
-			for _, other := range s.living() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, other := range s.listening {
 				if other.name == holder {
 					return other.server.URL
 				}
@@ -704,23 +707,26 @@ func (s *story) startWorker(step ...func(*amfWorker, string)) *amfWorker {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { w.Run(ctx); close(ended) }()
-	leave := func() {
+	leave := func(lists ...*[]*amfWorker) {
 		s.mu.Lock()
-		s.workers = slices.DeleteFunc(s.workers, func(o *amfWorker) bool { return o == w })
-		s.mu.Unlock()
+		defer s.mu.Unlock()
+		for _, list := range lists {
+			*list = slices.DeleteFunc(*list, func(o *amfWorker) bool { return o == w })
+		}
 	}
 	w.kill = sync.OnceFunc(func() {
 		w.dead.Store(true)
-		leave()
+		leave(&s.workers, &s.listening)
 		w.cutLinks(true)
 		_ = w.server.Listener.Close()
 		w.server.CloseClientConnections()
 		cancel()
 	})
 	w.drain = sync.OnceFunc(func() {
-		leave()
+		leave(&s.workers)
 		cancel()
 		<-ended
+		leave(&s.listening)
 		w.server.Close()
 	})
 	s.t.Cleanup(func() {
@@ -733,7 +739,7 @@ func (s *story) startWorker(step ...func(*amfWorker, string)) *amfWorker {
 		transport.CloseIdleConnections()
 	})
 	s.mu.Lock()
-	s.workers = append(s.workers, w)
+	s.workers, s.listening = append(s.workers, w), append(s.listening, w)
 	s.mu.Unlock()
 	s.until("the AMF worker", func() bool { return w.Ready() == nil })
 	return w
