@@ -53,7 +53,7 @@ def raw_icmp():
     sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
     sock.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 21)
-    sock.settimeout(2)
+    sock.settimeout(p.PATIENCE)
     return sock
 
 
@@ -77,7 +77,7 @@ def test_listening(peer, workers):
         if peer.transaction(p.end_marker(n.GNB, n.N3, 1)) != (0, 0):
             raise AssertionError("End Marker refused")
         while peer.local()["end_markers_sent"] == before:
-            if time.monotonic() - began > 2:
+            if time.monotonic() - began > p.PATIENCE:
                 raise AssertionError("the command is not carried out")
         times.append(time.monotonic() - began)
     n.check("a command wakes it", sorted(times)[len(times) // 2] < TICK / 4, True)
@@ -91,7 +91,7 @@ def test_handoff(peer):
     sock = n.open_in("dn", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     gnb = n.open_in("gnb", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     gnb.bind((n.GNB, 2152))
-    gnb.settimeout(2)
+    gnb.settimeout(p.PATIENCE)
     times = []
     for turn in range(33):
         i = turn % 8

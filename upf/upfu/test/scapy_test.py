@@ -143,7 +143,7 @@ class Link:
             return True
         return False
 
-    def take(self, what, seconds=3):
+    def take(self, what, seconds=p.PATIENCE):
         """The next packet that is not for the station itself."""
         deadline = time.monotonic() + seconds
         while True:
@@ -185,7 +185,7 @@ class Upf:
             ["ip", "netns", "exec", NAMES["upf"], binary, "-c", config], stderr=self.log)
         began = time.monotonic()
         while "upf-u is ready" not in self.read_log():
-            if self.process.poll() is not None or time.monotonic() - began > 20:
+            if self.process.poll() is not None or time.monotonic() - began > p.PATIENCE:
                 raise AssertionError(f"upf-u does not start:\n{self.read_log()}")
             time.sleep(0.01)
         self.peer = p.Peer(f"{directory}/upf.sock")
@@ -403,7 +403,7 @@ def test_fragments(n3, n6, peer, outer):
     drops = peer.drops()["reassembly_timeout"]
     whole[s.IPv6ExtHdrFragment].id = 10
     n3.send(s.fragment6(whole, 600)[0])
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + p.PATIENCE
     while peer.drops()["reassembly_timeout"] != drops + 1 and time.monotonic() < deadline:
         time.sleep(0.01)
     check("fragments that never become whole are counted", peer.drops()["reassembly_timeout"], drops + 1)
@@ -516,7 +516,7 @@ def test_n9(n3, n9, peer):
 def test_vlan(n3, peer):
     drops = peer.drops()["other_vlan"]
     n3.send(up(s.IP(src=UE, dst=REMOTE) / s.UDP()), tag=31)
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + p.PATIENCE
     while peer.drops()["other_vlan"] == drops and time.monotonic() < deadline:
         time.sleep(0.01)
     check("a frame of another VLAN", peer.drops()["other_vlan"], drops + 1)

@@ -92,6 +92,7 @@ PDR_TEID, PDR_N3_IPV6, PDR_UE_IPV4, PDR_UE_IPV6, PDR_QFI, PDR_REMOVE, PDR_SDF = 
 DROP, FORW, BUFF, NOCP = (constant("FAR_" + n) for n in ("DROP", "FORW", "BUFF", "NOCP"))
 OHC_GTPU4, OHC_GTPU6, OHC_UDP4, OHC_UDP6, OHC_IP4, OHC_IP6 = (
     constant("OHC_" + n) for n in ("GTPU4", "GTPU6", "UDP4", "UDP6", "IP4", "IP6"))
+PATIENCE = 20  # seconds that what must come is waited for: the machine may be busy
 NONE = constant("NONE16")
 NEVER = 2**64 - 1
 
@@ -215,7 +216,7 @@ LOCAL = [name for name in Struct.named["upf_local_stats"].fields if name != "res
 class Peer:
     """One connection to upf-u."""
 
-    def __init__(self, path, timeout=5):
+    def __init__(self, path, timeout=PATIENCE):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(timeout)
         self.socket.connect(path)
