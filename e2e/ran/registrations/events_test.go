@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"core5g.dev/core5g/e2e/ran/ue"
 )
 
 // listener is somebody who wants to hear what UEs do.
@@ -103,7 +102,7 @@ func TestEventsOutliveAWorker(t *testing.T) {
 	s.holder(1).kill()
 	s.until("another worker to have the UE", func() bool { return s.holder(1) != nil })
 	s.packet()
-	p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	p.paged()
 	s.heardLast(l, 2, "c1 CONNECTIVITY_STATE_REPORT CONNECTED")
 	refused, _ := s.ask(s.living()[0], http.MethodPost, path, strings.Replace(subscription, `"supi":"`+supi(1)+`"`, `"anyUE":true`, 1), http.StatusForbidden)
 	if !strings.Contains(refused, "write its supi") {
@@ -130,5 +129,5 @@ func TestAUEThatIsWanted(t *testing.T) {
 	p.idle()
 	everywhere(http.MethodPost, where, `{"req5gsLoc":true,"reqCurrentLoc":true}`, `"currentLoc":false,"location":{"nrLocation":`)
 	everywhere(http.MethodPut, "/namf-mt/v1/ue-contexts/"+supi(1)+"/ue-reachind", `{"reachability":"REACHABLE"}`, `{"reachability":"REACHABLE"}`)
-	p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	p.paged()
 }

@@ -234,7 +234,7 @@ func TestFusedDiesAndForgetsNobody(t *testing.T) {
 	}
 	phones[0].idle()
 	s.packet()
-	phones[0].wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	phones[0].paged()
 }
 
 // A control plane that is asked to end gives everything up, and says that it ended well; the next one has it at once.

@@ -146,7 +146,7 @@ func TestATerminatorDies(t *testing.T) {
 	}
 	phones[0].idle()
 	s.packet()
-	phones[0].wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	phones[0].paged()
 	phones[0].same(x[0])
 }
 
@@ -200,7 +200,7 @@ func TestRequestsArePassedOn(t *testing.T) {
 	s.mu.Unlock()
 	s.client.CloseIdleConnections()
 	s.packet()
-	p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	p.paged()
 	if n := counted(t, other, "core5g_amf_passed_on_total"); n == 0 && s.holder(1) == holder {
 		t.Error("nothing was passed on")
 	}

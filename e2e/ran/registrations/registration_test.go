@@ -38,7 +38,7 @@ func TestASliceWithoutSD(t *testing.T) {
 	p.must(p.Idle(s.ctx))
 	s.until("the UPF to keep packets", func() bool { return s.buffers() == 1 })
 	s.packet()
-	p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	p.paged()
 }
 
 // A UE calls for help: there is a session in a slice that it has not subscribed to, and the UDM knows nothing of it.
@@ -78,7 +78,7 @@ func (s *story) comesAndGoes() {
 	}
 	was := p.Status().GUTI
 	s.packet()
-	x := p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	x := p.paged()
 	if x.Counters.ServiceRequests != 1 || !x.Sessions[0].Up {
 		t.Errorf("the UE is %+v", x)
 	}
@@ -124,7 +124,7 @@ func TestAnAMFThatIsLateStillPages(t *testing.T) {
 			}
 			s.holder(1).refuse.Store(&refuse)
 			s.packet()
-			p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+			p.paged()
 			if n := came.Load(); n != c.times+1 {
 				t.Errorf("the SMF has asked %d times, want %d", n, c.times+1)
 			}

@@ -910,5 +910,11 @@ func (p *phone) wait(what string, want func(ue.Status) bool) ue.Status {
 
 func (p *phone) ready() ue.Status {
 	p.s.t.Helper()
-	return p.wait("the UE's session", func(x ue.Status) bool { return x.State == "registered" && x.Ready })
+	return p.wait("the UE's session", func(x ue.Status) bool { return x.State == "registered" && x.Ready && x.Procedure == "" })
+}
+
+// paged is a UE that has come at its first paging, with all it wants.
+func (p *phone) paged() ue.Status {
+	p.s.t.Helper()
+	return p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" && x.Procedure == "" })
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"core5g.dev/core5g/e2e/ran/ue"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/signalling"
 
@@ -90,7 +89,7 @@ func TestASignallingTrace(t *testing.T) {
 	s.living()[0].drain()
 	s.trace(1) // of the worker that is left
 	s.packet()
-	p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	p.paged()
 	s.until("the trace to go on", func() bool {
 		later := s.trace(1)
 		return slices.Contains(of(later, signalling.NGAP), "AMF Paging") && slices.Contains(of(later, signalling.NAS), "UE Service Request") &&
