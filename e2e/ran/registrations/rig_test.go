@@ -916,5 +916,7 @@ func (p *phone) ready() ue.Status {
 // paged is a UE that has come at its first paging, with all it wants.
 func (p *phone) paged() ue.Status {
 	p.s.t.Helper()
-	return p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" && x.Procedure == "" })
+	return p.wait("paging", func(x ue.Status) bool {
+		return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" && x.Procedure == ""
+	})
 }
