@@ -16,6 +16,7 @@
 //
 // A message that a terminator has handed over is done with (link.Done) when all that came of it is in the store, and nothing that was asked for its UE waits for
 // an answer: what an SMF has not heard of a gNB, say, it hears from the next holder. A holder that stops says no Done: the next one gets the message again.
+// One that leaves on purpose (Leave) takes no messages any more, waits until what is being written is, and terminators have what is sent because of it.
 //
 // A runner is not safe for concurrent use: its World calls it, and what it has handed to the World, on one loop. It has no goroutine and no clock,
 // so that a simulation can be that World.

@@ -99,7 +99,7 @@ func (r *Runner) note(a association, then func()) {
 		return
 	}
 	c := sessionstore.Change{Key: r.noteKey(a), Is: r.revision(), Value: []byte{1}, JoinGroups: []string{r.notes()}}
-	r.commit(c, firstPause, func(err error) {
+	r.commit(c, func(err error) {
 		if err != nil && !errors.Is(err, sessionstore.ErrConflict) { // a conflict: the holder before has noted it
 			r.log.Error("an association cannot be noted", "err", err)
 		}
@@ -217,7 +217,7 @@ func (r *Runner) unnote(a association) {
 			if r.stopped || err != nil {
 				return
 			}
-			r.commit(sessionstore.Change{Key: key, Was: found.Revision, Is: r.revision(), LeaveGroups: []string{r.notes()}}, firstPause, func(err error) {
+			r.commit(sessionstore.Change{Key: key, Was: found.Revision, Is: r.revision(), LeaveGroups: []string{r.notes()}}, func(err error) {
 				if err != nil {
 					r.log.Warn("the note of an association stays", "err", err)
 				}

@@ -45,6 +45,9 @@ type handed struct {
 }
 
 func (r *Runner) delivered(terminator string, d *link.Deliver) {
+	if r.closed() {
+		return
+	}
 	is := handed{terminator, d.Number, d.Shared}
 	if r.handling[is] { // it was on its way already when the terminator handed it over again
 		r.counts.Repetitions++

@@ -23,6 +23,7 @@ type Runner struct {
 	keys      procedure.Keys
 
 	writer, writes uint64         // revisions of this life
+	writing        int            // changes that the store was asked for, until what follows from them is done
 	ues            map[string]*ue // by key; those that nobody knows have none
 	attached       map[uint64]*ue // UEs in memory by AMF UE NGAP ID
 	temporaries    map[uint32]*ue // and by 5G-TMSI
@@ -37,7 +38,8 @@ type Runner struct {
 	numbers        numbers
 	starved        []*ue // wait for numbers
 	stopped        bool
-	silent         int // how often in a row the store has not answered
+	farewell       *farewell // nil: it is not to leave
+	silent         int       // how often in a row the store has not answered
 	counts         Counts
 
 	kept               kept
@@ -173,21 +175,69 @@ func (r *Runner) stop(why error) {
 	r.w.Stopped(why)
 }
 
-// leaveLook is how often a runner that is to leave looks at who is still there.
-const leaveLook = 20 * time.Millisecond
+// leaveLook is how often a runner that is to leave looks at who is still there, and settleTime how long it waits for what is being written.
+const (
+	leaveLook  = 20 * time.Millisecond
+	settleTime = time.Second
+)
 
-// Leave calls left when no UE is here of which the store knows nothing: whoever holds the shard next goes on with all others.
-func (r *Runner) Leave(left func()) {
+// farewell of a runner that is to leave.
+type farewell struct {
+	// until then UEs are waited for of which the store knows nothing.
+	until time.Time
+	left  func()
+	// closed: messages of gNBs, and UEs that nobody knows, are for the next holder.
+	closed bool
+}
+
+// Leave calls left, once, within that time, or so: when no UE is here of which the store knows nothing, and terminators have all that follows from what was written.
+// Whoever holds the shard next goes on from there, and with messages that came meanwhile. It does nothing any more then. What has stopped has been left.
+func (r *Runner) Leave(within time.Duration, left func()) {
 	if r.stopped {
 		return
 	}
+	r.farewell = &farewell{until: r.w.Now().Add(within - settleTime), left: left}
+	r.waitForStrangers()
+}
+
+func (r *Runner) waitForStrangers() {
+	f := r.farewell
+	switch {
+	case r.stopped:
+	case r.hasUnwritten() && r.w.Now().Before(f.until):
+		r.w.After(leaveLook, r.waitForStrangers)
+	default:
+		f.closed = true
+		r.w.After(settleTime, r.leave)
+		r.leaveWritten()
+	}
+}
+
+// hasUnwritten says whether a UE is here of which the store knows nothing.
+func (r *Runner) hasUnwritten() bool {
 	for u := r.cache.oldest; u != nil; u = u.newer {
 		if u.key == "" || !u.stored.exists() && !u.atRest() {
-			r.w.After(leaveLook, func() { r.Leave(left) })
-			return
+			return true
 		}
 	}
-	left()
+	return false
+}
+
+// closed: it is about to leave, and begins nothing that comes to the next holder, too.
+func (r *Runner) closed() bool { return r.farewell != nil && r.farewell.closed }
+
+// leaveWritten leaves a shard of which nothing is being written.
+func (r *Runner) leaveWritten() {
+	if r.closed() && r.writing == 0 {
+		r.leave()
+	}
+}
+
+func (r *Runner) leave() {
+	if !r.stopped {
+		r.stopped = true
+		r.w.Taken(r.farewell.left)
+	}
 }
 
 // Stop ends it: nothing is said any more.

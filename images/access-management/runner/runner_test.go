@@ -155,7 +155,11 @@ func TestATunnelWaitsForNoWrite(t *testing.T) {
 	}
 }
 
-// A holder that gives its shard up on purpose, anywhere in a registration, is followed by one that goes on: nobody says anything again.
+// resumed is how long a holder waits for the answer to what the one before has written, and may not have sent.
+const resumed = time.Second
+
+// A holder that gives its shard up on purpose, anywhere in a registration, is followed by one that goes on: nobody says anything again, and nobody waits for what was
+// written and not sent.
 func TestAHolderThatLeaves(t *testing.T) {
 	for at := 1; ; at++ {
 		n := newNetwork(t)
@@ -165,7 +169,7 @@ func TestAHolderThatLeaves(t *testing.T) {
 				return
 			}
 			n.soon = append(n.soon, func() {
-				h.runner.Leave(func() {
+				h.runner.Leave(farewellTime, func() {
 					left++
 					if _, strangers := h.runner.UEs(); strangers > 0 {
 						t.Errorf("leaving at step %d: it has left %d UEs that nobody knows", at, strangers)
@@ -178,7 +182,7 @@ func TestAHolderThatLeaves(t *testing.T) {
 		n.hold(1)
 		n.phone.register()
 		n.settle()
-		n.pass(3 * time.Second)
+		n.pass(resumed / 2)
 		if steps < at {
 			return
 		}
@@ -191,33 +195,80 @@ func TestAHolderThatLeaves(t *testing.T) {
 	}
 }
 
-// A UE that does not say who it is keeps a shard; those that are known do not, whatever is under way.
+// farewellTime is more than any of these takes.
+const farewellTime = time.Minute
+
+// A UE that does not say who it is keeps a shard, for a while; those that are known do not, whatever is asked for them.
 func TestWhoKeepsAHolder(t *testing.T) {
-	n, h := registered(t)
-	left := 0
-	leave := func() {
-		h.runner.Leave(func() { left++ })
-		n.pass(time.Second)
+	for name, tt := range map[string]struct {
+		begins func(*network)
+		// early and late are how often it has left before its time and behind it.
+		early, late int
+	}{
+		"a UE at rest":                     {func(*network) {}, 1, 1},
+		"a UE that asks for a session":     {func(n *network) { n.phone.asks() }, 1, 1},
+		"a UE that is to be challenged":    {func(n *network) { (&phone{network: n, at: gnbAt}).register() }, 0, 1},
+		"a UE of a shard that it has lost": {func(n *network) { n.holderOf(1).runner.Stop() }, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			n.manual = true
+			tt.begins(n)
+			n.settle()
+			left := 0
+			h.runner.Leave(farewellTime, func() { left++ })
+			n.pass(farewellTime - settleTime - leaveLook)
+			if left != tt.early {
+				t.Errorf("it has left %d times, want %d", left, tt.early)
+			}
+			n.pass(farewellTime)
+			if left != tt.late {
+				t.Errorf("in the end it has left %d times, want %d", left, tt.late)
+			}
+		})
 	}
-	if leave(); left != 1 {
-		t.Errorf("with a UE at rest it has left %d times, want once", left)
-	}
-	n.manual = true
-	n.phone.asks()
-	n.settle()
-	if leave(); left != 2 {
-		t.Errorf("with a UE that asks for a session it has left %d times, want twice", left)
-	}
-	other := &phone{network: n, at: gnbAt}
-	other.register()
-	n.settle()
-	if leave(); left != 2 {
-		t.Error("it has left a UE that it is to challenge")
-	}
-	h.runner.Stop()
-	n.pass(time.Second)
-	if left != 2 {
-		t.Error("it has left what it has lost")
+}
+
+// A holder that leaves waits for what is being written, for a second; messages that come meanwhile are the next holder's.
+func TestAHolderThatLeavesTakesNothingMore(t *testing.T) {
+	for name, answers := range map[string]bool{"the store answers": true, "the store does not": false} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			n.takeNoted()
+			n.faults = slices.Repeat([]memory.Fault{memory.LostRequest}, 40)
+			n.phone.asks()
+			n.settle()
+			unknown := &phone{network: n, at: gnbAt, tmsi: record.TMSI(1, 5), key: n.phone.key, ran: 77}
+			unknown.serve()
+			for len(h.runner.finding) == 0 { // it has been taken
+				f := n.soon[0]
+				n.soon = n.soon[1:]
+				f()
+			}
+			left := 0
+			h.runner.Leave(farewellTime, func() {
+				if left++; len(n.asks) != 0 {
+					t.Errorf("it has asked %T", n.asks[0])
+				}
+				h.leave()
+				n.soon = append(n.soon, func() { n.hold(1) })
+			})
+			n.manual = true
+			n.phone.asksFor(2)
+			(&phone{network: n, at: gnbAt}).register()
+			n.pass(settleTime / 2)
+			said := func(x string) bool { return strings.HasPrefix(x, "send") || strings.HasPrefix(x, "done") }
+			if all, untaken := n.term.Waiting(); left != 0 || all != 4 || untaken != 0 || len(n.asks) != 0 || slices.ContainsFunc(n.noted, said) {
+				t.Fatalf("it has left %d times, %d messages wait, %d questions: %q", left, all, len(n.asks), n.noted)
+			}
+			if answers {
+				n.faults = nil
+			}
+			n.pass(settleTime)
+			if left != 1 || len(n.asks) == 0 {
+				t.Errorf("it has left %d times, and the next holder has asked %d questions: %q", left, len(n.asks), n.noted)
+			}
+		})
 	}
 }
 

@@ -161,7 +161,7 @@ func (r *Runner) keepShard(then func()) {
 	}
 	key := shardKey(r.lease.Shard)
 	c := sessionstore.Change{Key: key, Was: r.keptRevision, Is: r.revision(), Value: r.sealer.Seal(key, octets)}
-	r.commit(c, firstPause, func(err error) {
+	r.commit(c, func(err error) {
 		if err != nil {
 			r.log.Error("the store refuses the shard's own record", "err", err)
 			return

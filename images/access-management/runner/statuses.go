@@ -148,7 +148,7 @@ func (r *Runner) writeStatus(x *listening, w *record.StatusWatch, then func(erro
 		}
 		c.Value, c.JoinGroups, c.LeaveGroups = r.sealer.Seal(key, octets), c.LeaveGroups, nil
 	}
-	r.commit(c, firstPause, func(err error) {
+	r.commit(c, func(err error) {
 		if errors.Is(err, sessionstore.ErrConflict) {
 			r.readStatus(x, func() { then(err) })
 			return

@@ -219,7 +219,16 @@ func (r *Runner) unowned() sessionstore.Revision {
 }
 
 // commit until it is known what became of it: then is called with nil, or an error for good, by who holds the shard.
-func (r *Runner) commit(c sessionstore.Change, pause time.Duration, then func(error)) {
+func (r *Runner) commit(c sessionstore.Change, then func(error)) {
+	r.writing++
+	r.commitAgain(c, firstPause, func(err error) {
+		then(err)
+		r.writing--
+		r.leaveWritten()
+	})
+}
+
+func (r *Runner) commitAgain(c sessionstore.Change, pause time.Duration, then func(error)) {
 	lease := r.lease
 	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
 		err := store.Commit(ctx, lease, c)
@@ -233,7 +242,7 @@ func (r *Runner) commit(c sessionstore.Change, pause time.Duration, then func(er
 				r.counts.Repeated++
 				r.w.After(pause, func() {
 					if !r.stopped {
-						r.commit(c, min(2*pause, longestWait), then)
+						r.commitAgain(c, min(2*pause, longestWait), then)
 					}
 				})
 			}

@@ -230,7 +230,7 @@ func (r *Runner) untime(u *ue, found sessionstore.Record) {
 	for name := range u.due {
 		c.Due[name] = time.Time{}
 	}
-	r.commit(c, firstPause, func(error) {}) // where it was written meanwhile, the next look tries again
+	r.commit(c, func(error) {}) // where it was written meanwhile, the next look tries again
 }
 
 // leaving is the record of a UE that is given up: its access network is told to let go of it. Where nobody takes the UE over, it is still to do so.
@@ -280,7 +280,7 @@ func (r *Runner) give(u *ue, done func(capability []byte, err error)) {
 	}
 	c.Due[procedure.DueGiven] = r.w.Now().Add(givenFor)
 	u.writing = true
-	r.commit(c, firstPause, func(err error) {
+	r.commit(c, func(err error) {
 		waiting, watchers := slices.Concat(u.late, u.queue), u.watchers
 		u.watchers = nil
 		effects := procedure.Handle(r.input(), u.state, procedure.Taken{}).Effects

@@ -127,6 +127,9 @@ func (r *Runner) remember(key string) *ue {
 
 // stranger is a UE of which nothing is known.
 func (r *Runner) stranger(q queued) {
+	if r.closed() {
+		return
+	}
 	u := &ue{number: r.next(), fresh: true, queue: []queued{q}}
 	if i, first := q.Event.(procedure.Initial); first {
 		r.came++
@@ -196,7 +199,7 @@ func (r *Runner) postpone(u *ue, found sessionstore.Record) {
 	for name := range u.due {
 		c.Due[name] = r.w.Now().Add(unreadFor)
 	}
-	r.commit(c, firstPause, func(error) {}) // where it was written meanwhile, the next look tries again
+	r.commit(c, func(error) {}) // where it was written meanwhile, the next look tries again
 }
 
 // notLoaded: the store does not answer. Whoever asks again is told so; what nobody says again waits.
@@ -596,7 +599,7 @@ func (r *Runner) write(u *ue, due map[string]time.Time, then []procedure.Effect,
 	default:
 		u.writing = true
 		r.associated(is.record, func() {
-			r.commit(*c, firstPause, func(err error) {
+			r.commit(*c, func(err error) {
 				if err != nil {
 					r.refused(u, then, append(together, q), err)
 					return

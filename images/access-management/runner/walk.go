@@ -9,7 +9,7 @@ import (
 )
 
 // walk brings events to every UE of a group: few at a time, each until what came of them is written, so that ten thousand UEs ask for no more than the
-// store can do at once.
+// store can do at once. The next holder begins it anew where this one leaves in the midst of it.
 type walk struct {
 	r      *Runner
 	group  string
@@ -66,7 +66,7 @@ func (r *Runner) walkUntil(s *settling, group string, events func(*record.UE) []
 }
 
 func (w *walk) advance() {
-	if w.running || w.over || w.r.stopped {
+	if w.running || w.over || w.r.stopped || w.r.closed() {
 		return
 	}
 	w.running = true

@@ -46,6 +46,9 @@ type World interface {
 	// Sure calls then as soon as it is known of each association that the gNB of that name has beside this one whether it is there or gone, or when that has taken
 	// too long, which is a second; it may do so at once.
 	Sure(name string, at record.Attachment, then func())
+	// Taken calls then as soon as each terminator that there is a connection to has taken what was posted to it before, or when that has taken too long, which is a
+	// second; it may do so at once.
+	Taken(then func())
 	// Near are the gNBs that have a tracking area of those, each once.
 	Near(area record.Area) []*record.GNB
 

@@ -392,6 +392,7 @@ func (h *holder) Sure(_ string, _ record.Attachment, then func()) {
 	}
 	then()
 }
+func (h *holder) Taken(then func())             { h.do(then) }
 func (h *holder) Lost(string) (time.Time, bool) { return h.lost, !h.lost.IsZero() }
 func (h *holder) GNBs() (out []*record.GNB) {
 	for _, a := range slices.Sorted(maps.Keys(h.nodes)) {
@@ -601,9 +602,11 @@ func (p *phone) serve(sessions ...uint8) {
 }
 
 // asks for a PDU session.
-func (p *phone) asks() {
+func (p *phone) asks() { p.asksFor(1) }
+
+func (p *phone) asksFor(id uint8) {
 	p.uplinkNAS(p.protected(&n1.ULNASTransport{
-		PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 1, 0xc1, 0xff, 0xff}, SessionID: 1, Request: n1.RequestInitial, DNN: "internet",
+		PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, id, 1, 0xc1, 0xff, 0xff}, SessionID: id, Request: n1.RequestInitial, DNN: "internet",
 	}, n1.IntegrityProtectedAndCiphered))
 }
 

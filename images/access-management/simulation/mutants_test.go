@@ -62,6 +62,7 @@ var mutations = []mutation{
 	{"the UE that has not answered has the new name alone", "procedure/registration.go", "		t.s.OldTMSI = t.s.TMSI\n	}\n	t.s.TMSI", "		t.s.OldTMSI = 0\n	}\n	t.s.TMSI", 400, "", ""},
 	{"who registers for mobility does not hear of its sessions", "procedure/registration.go", "	if !initially(m.RegistrationType) { //", "	if !first { //", 200, "", ""},
 	{"what was handed over is not handed over again", "terminator/workers.go", "		for _, m := range s.list {\n			t.deliver(m)\n		}\n	}\n	t.assign()", "		for _, m := range s.list {\n			if !m.again {\n				t.deliver(m)\n			}\n		}\n	}\n	t.assign()", 100, "", ""},
+	{"a shard is given up while what is written is not said", "runner/runner.go", "	if r.closed() && r.writing == 0 {", "	if r.closed() {", 100, "", "a UE waits for a second; the runner's TestAHolderThatLeaves sees it"},
 	{"a terminator sends for who holds the shard no more", "terminator/workers.go", "	if !t.holder(id, f.Shard, f.Epoch) {\n		t.notSent", "	if false {\n		t.notSent", 400, "", "the lease is looked at before"},
 }
 

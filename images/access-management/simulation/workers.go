@@ -17,6 +17,7 @@ import (
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
 	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/shards"
 	"core5g.dev/core5g/images/worlds"
 )
 
@@ -164,7 +165,7 @@ func (p *pod) Leaving(name string) {
 	p.w.Note("%s is leaving %s", p.Name, name)
 	h.leaving = true
 	p.post(&link.Holds{Shard: h.shard, Epoch: h.lease.Epoch, Leaving: true})
-	h.runner.Leave(func() { p.Left(name) })
+	h.runner.Leave(shards.Farewell, func() { p.Left(name) })
 }
 
 func (p *pod) Lost(name string) {
@@ -313,6 +314,23 @@ func (v *view) Sure(name string, at record.Attachment, then func()) {
 		}
 		q.lives[terminator] = 0
 		if x := p.wires[slotOf(terminator)]; x != nil && x.heard == terminator {
+			p.askFor(q, x)
+		}
+	}
+	if len(q.lives) == 0 {
+		then()
+		return
+	}
+	p.questions = append(p.questions, q)
+	v.After(time.Second, q.end)
+}
+
+// Taken asks all for an echo.
+func (v *view) Taken(then func()) {
+	p := v.pod
+	q := &question{lives: map[string]uint64{}, then: func() { v.in(then) }}
+	for _, e := range p.w.ends {
+		if x := p.wires[e.slot]; x != nil && x.heard != "" {
 			p.askFor(q, x)
 		}
 	}

@@ -335,6 +335,44 @@ func TestAnEchoOfBefore(t *testing.T) {
 	p.awaits(t, "n2-0/0", 1, runner.Gone)
 }
 
+// What was posted is taken when each terminator that there is has echoed what came behind it.
+func TestWhatTerminatorsHaveTaken(t *testing.T) {
+	s, other := listen(t), listen(t)
+	p := podAt(t, func() []string { return []string{s.listener.Addr().String(), other.listener.Addr().String()} })
+	if !p.links.taken(nil) {
+		t.Error("without a terminator something has to be taken")
+	}
+	s.met("n2-0/1")
+	other.met("n2-1/1")
+	p.awaits(t, "n2-0/1", 0, runner.Gone)
+	p.awaits(t, "n2-1/1", 0, runner.Gone)
+	for name, deaf := range map[string]bool{"both echo": false, "one does not": true} {
+		other.deaf.Store(deaf)
+		p.links.post("n2-1/1", &link.Done{Number: 3})
+		taken := make(chan time.Time, 1)
+		began := time.Now()
+		if p.links.taken(func() { taken <- time.Now() }) {
+			t.Fatalf("%s: nobody is asked", name)
+		}
+		select {
+		case at := <-taken:
+			if deaf && at.Sub(began) < sureFor {
+				t.Errorf("%s: it was not waited for", name)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%s: it is never taken", name)
+		}
+		for done := false; !done && !deaf; { // all before is there
+			select {
+			case f := <-other.frames:
+				_, done = f.(*link.Done)
+			default:
+				t.Fatalf("%s: what was posted before is not there", name)
+			}
+		}
+	}
+}
+
 // A gNB that has gone to another terminator, and whose association with the first nobody has missed yet, is where it came last.
 func TestAGNBThatHasGoneToAnotherTerminator(t *testing.T) {
 	first, second := listen(t), listen(t)

@@ -175,7 +175,7 @@ func (p *Pod) gained(l sessionstore.Lease) {
 }
 
 // leaving: the shard is for another pod soon. UEs that nobody knows go to other shards from now on, and those that are here may show who they are before: the next
-// holder would not know them.
+// holder would not know them. What is written is said before, too, since the next holder would not know whether it was.
 func (p *Pod) leaving(name string) {
 	n := p.number(name)
 	s := p.shard(n)
@@ -184,7 +184,7 @@ func (p *Pod) leaving(name string) {
 		return
 	}
 	p.links.holds(link.Holds{Shard: n, Epoch: s.lease.Epoch, Leaving: true})
-	s.loop.Post(func() { s.runner.Leave(func() { p.keeper.Left(name) }) })
+	s.loop.Post(func() { s.runner.Leave(shards.Farewell, func() { p.keeper.Left(name) }) })
 	p.Log.Info("gives a shard up soon", "shard", name)
 }
 

@@ -13,7 +13,10 @@ import (
 // whether the terminator lives, or it looks well. What becomes of the gNB's UEs hangs on whether its association is gone, so it is asked: an echo says that the
 // terminator lives, and that what it has said before was all there was to say.
 
-// question whether the associations are there that a gNB has had by other terminators.
+// An echo says, too, that its terminator has taken all that was posted to it before. Who gives a shard up waits for that: what comes behind the next holder's Holds,
+// by another connection, is sent no more.
+
+// question to terminators, whether they live or have taken what was posted.
 type question struct {
 	// lives of terminators that have not answered, and the round from which on an echo does.
 	lives map[string]uint64
@@ -35,6 +38,25 @@ func (l *links) sure(gnb, at string, then func()) bool {
 			q.lives[name] = l.round + 1
 		}
 	}
+	return l.question(q)
+}
+
+// taken calls then as soon as each terminator that there is a connection to has taken what was posted to it before, or when one has not in time. It says whether there
+// is none, and does not call it then.
+func (l *links) taken(then func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := &question{lives: map[string]uint64{}, then: then}
+	for name, x := range l.lives {
+		if x.conn != nil {
+			q.lives[name] = l.round + 1
+		}
+	}
+	return l.question(q)
+}
+
+// question those of whom something is to be known; true: nobody is. l.mu is held.
+func (l *links) question(q *question) bool {
 	if len(q.lives) == 0 {
 		return true
 	}
@@ -49,7 +71,7 @@ func (l *links) sure(gnb, at string, then func()) bool {
 		delete(l.questions, q)
 		l.mu.Unlock()
 		if waits {
-			then()
+			q.then()
 		}
 	})
 	return false
@@ -100,6 +122,13 @@ func (l *links) asked(name string) bool {
 // Sure implements runner.World.
 func (s *Shard) Sure(gnb string, at record.Attachment, then func()) {
 	if s.pod.links.sure(gnb, at.Terminator, func() { s.loop.Post(then) }) {
+		then()
+	}
+}
+
+// Taken implements runner.World.
+func (s *Shard) Taken(then func()) {
+	if s.pod.links.taken(func() { s.loop.Post(then) }) {
 		then()
 	}
 }
