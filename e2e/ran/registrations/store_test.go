@@ -6,9 +6,12 @@ import (
 	"flag"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"core5g.dev/core5g/e2e/ran/ue"
 	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
 	"core5g.dev/core5g/images/nf/sessionstore/redisstore"
 )
 
@@ -73,6 +77,30 @@ func (r *redis) open(prefix string) func() sessionstore.Store {
 				r.t.Fatal(err)
 			}
 		}
+	}
+}
+
+// The SMF's session store is away when a UE asks for a PDU session, until the SMF has been asked three times: the UE is told nothing, and has its session then.
+func TestASessionWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	kept := memory.New(time.Now)
+	var away atomic.Bool
+	kept.Away = away.Load
+	s := beginOn(t, stores{amf: inMemory().amf, smf: func() sessionstore.Store { return kept }}, gnb.Keep, 2*time.Minute)
+	p := s.switchOn(1, func(c *ue.Config) { c.Timers.T3580 = patience })
+	was := p.ready()
+	var asked atomic.Int32
+	count := func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/sm-contexts") && asked.Add(1) == 3 {
+			away.Store(false)
+		}
+		return false
+	}
+	s.refuse.Store(&count)
+	away.Store(true)
+	p.must(p.Establish(s.ctx, ue.SessionConfig{PSI: 2, Slice: slice, DNN: "internet"}))
+	if is := p.Status().Counters; asked.Load() < 3 || is.Rejects != was.Counters.Rejects || is.Registrations != was.Counters.Registrations {
+		t.Errorf("the SMF was asked %d times, the UE has heard %+v, %+v before", asked.Load(), is, was.Counters)
 	}
 }
 

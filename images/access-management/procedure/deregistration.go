@@ -157,6 +157,7 @@ func (t *turn) deregisterOn() {
 // Step 2.
 
 func askOutSessions(t *turn) {
+	t.unpause()
 	for _, s := range slices.Clone(t.s.Sessions) {
 		t.s.Remove(s.ID)
 		t.endSession(s)

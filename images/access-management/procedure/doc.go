@@ -55,7 +55,7 @@
 //	sessions.go       what SMFs are asked               command.go        messages that UEs have to answer
 //	protection.go     NAS in and out, COUNTs            keys.go           keys and algorithms
 //	slices.go         which slices, which area          settings.go       the network's configuration
-//	reach.go          TS 29.518 5.4, 5.5
+//	reach.go          TS 29.518 5.4, 5.5                again.go          SMFs that cannot make a session now
 //	gnb.go            gNBs: TS 38.413 8.7               times.go          timers
 //	words.go          NGAP's words to records'          decline.go        what cannot be looked at now
 package procedure

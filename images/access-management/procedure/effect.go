@@ -159,6 +159,14 @@ type AskSession struct {
 	sent    bool
 	// attempts are how often it was asked before without being heard.
 	attempts int
+	// began is when the UE asked for a session that is to be made, again when the SMF is asked for it again; zero: it is asked now, or waits for another's answer.
+	began, again time.Time
+}
+
+// AskPause brings Paused, with its Number, when that time has gone. It is in memory alone.
+type AskPause struct {
+	Number Number
+	For    time.Duration
 }
 
 // TellUnreached tells an SMF that the UE was not reached after all (TS 29.518 5.2.2.3.2.2).
@@ -186,13 +194,14 @@ func (AskRecording) effect()    {}
 func (AskSubscription) effect() {}
 func (AskPolicy) effect()       {}
 func (AskSession) effect()      {}
+func (AskPause) effect()        {}
 func (TellUnreached) effect()   {}
 func (TellLeft) effect()        {}
 
 // Asks says whether an effect brings an event back.
 func Asks(e Effect) bool {
 	switch e.(type) {
-	case AskNamed, AskChallenge, AskConfirm, AskRecording, AskSubscription, AskPolicy, AskSession, AskOther, AskStatusHeard:
+	case AskNamed, AskChallenge, AskConfirm, AskRecording, AskSubscription, AskPolicy, AskSession, AskPause, AskOther, AskStatusHeard:
 		return true
 	}
 	return false

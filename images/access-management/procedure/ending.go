@@ -112,7 +112,7 @@ func (t *turn) gone() {
 // ofRemnant is what concerns what is left of a UE.
 func (t *turn) ofRemnant(e Event) {
 	switch e := e.(type) {
-	case Due, SessionAnswer, SessionEnded, Taken, FromAccess, AccessLost, AccessBack, Appeared, NotSent:
+	case Due, SessionAnswer, Paused, SessionEnded, Taken, FromAccess, AccessLost, AccessBack, Appeared, NotSent:
 		t.handle(e)
 	case Resumed: // the times of its sessions come, where it has some
 		t.leftAgain()

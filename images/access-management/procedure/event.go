@@ -1,6 +1,8 @@
 package procedure
 
 import (
+	"time"
+
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
 )
@@ -228,9 +230,10 @@ type Policy struct {
 type SessionAnswer struct {
 	Number  Number
 	Outcome Outcome
-	// Status and Cause of a refusal (TS 29.502 6.1.7.3).
-	Status int
-	Cause  string
+	// Status and Cause of a refusal (TS 29.502 6.1.7.3), and when to ask again; 0: that was not said.
+	Status     int
+	Cause      string
+	RetryAfter time.Duration
 	// Context, SMF and Set of a session that was made.
 	Context, SMF, Set string
 	Connection        string
@@ -240,6 +243,9 @@ type SessionAnswer struct {
 	N2Type            string
 }
 
+// Paused: the time of an AskPause has gone.
+type Paused struct{ Number Number }
+
 func (Initial) event()             {}
 func (FromAccess) event()          {}
 func (AccessLost) event()          {}
@@ -248,6 +254,7 @@ func (Appeared) event()            {}
 func (NotSent) event()             {}
 func (Due) event()                 {}
 func (Resumed) event()             {}
+func (Paused) event()              {}
 func (Taken) event()               {}
 func (Transfer) event()            {}
 func (SessionEnded) event()        {}

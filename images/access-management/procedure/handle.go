@@ -131,6 +131,8 @@ func (t *turn) handle(e Event) {
 		t.leftFor(e)
 	case SessionAnswer:
 		t.sessionAnswered(e)
+	case Paused:
+		t.paused(e)
 	default:
 		t.answered(e)
 	}

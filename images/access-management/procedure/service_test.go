@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -470,6 +471,9 @@ func TestTransport(t *testing.T) {
 	anew := func(pti byte) act {
 		return says("UE: another", with(func(m *n1.ULNASTransport) { m.Payload = []byte{0x2e, 1, pti, 0xc1, 0xff, 0xff} }))
 	}
+	notNow := func(reject []byte) act {
+		return smf("SMF: not now", 1, SessionAnswer{Outcome: Unsent, Status: 503, Cause: "NF_CONGESTION", RetryAfter: time.Second, N1: reject})
+	}
 	tell(t, "transport", []story{
 		{name: "a session is made", from: registeredUE, acts: []act{asks, smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)), resourceSet(1), updated}},
 		{name: "the accept comes before the answer: it waits", from: registeredUE, acts: []act{asks, happens("SMF: accept", accept(1)), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1))}},
@@ -494,6 +498,28 @@ func TestTransport(t *testing.T) {
 		{name: "there is no SMF", from: registeredUE, acts: []act{asks, smf("nobody", 1, SessionAnswer{Outcome: Unsent})}},
 		{name: "the SMF does not answer", from: registeredUE, acts: []act{asks, smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown})}},
 		{name: "the SMF has too much to do", from: registeredUE, acts: []act{asks, smf("SMF: 503", 1, SessionAnswer{Outcome: Refused, Status: 503, Cause: "NF_CONGESTION"})}},
+		{name: "the SMF cannot do it now: it is asked again, with the same request", from: registeredUE, acts: []act{
+			asks, notNow(nil), pausedFor(time.Second), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)),
+		}},
+		{name: "and says that it can later: not before", from: registeredUE, acts: []act{
+			asks, smf("SMF: in 3 s", 1, SessionAnswer{Outcome: Unsent, Status: 503, RetryAfter: 3 * time.Second}),
+			pausedFor(time.Second), pausedFor(time.Second), pausedFor(time.Second), smf("SMF: created", 1, created(1)),
+		}},
+		{name: "later than the UE waits: it hears so at once", from: registeredUE, acts: []act{
+			asks, smf("SMF: in 11 s", 1, SessionAnswer{Outcome: Unsent, Status: 503, RetryAfter: 11 * time.Second}),
+		}},
+		{name: "it can never: the UE hears its reject before T3580", from: registeredUE, acts: append([]act{asks}, slices.Repeat([]act{
+			notNow([]byte{0x2e, 1, 5, 0xc3, 26}), pausedFor(2500 * time.Millisecond),
+		}, 5)[:9]...)},
+		{name: "the SMF does not answer: it is asked again, and the session is made once", from: registeredUE, acts: []act{
+			asks, smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}), pausedFor(time.Second), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)),
+		}},
+		{name: "T3580: the request again, before the SMF is asked again", from: registeredUE, acts: []act{asks, notNow(nil), says("UE: the same again", protected(establishes(1)))}},
+		{name: "the UE asks anew before the SMF is asked again: the first request is none any more", from: registeredUE, acts: []act{
+			asks, notNow(nil), anew(6), smf("SMF: created", 1, created(1)),
+		}},
+		{name: "the UE is idle before the SMF is asked again", from: registeredUE, acts: []act{asks, notNow(nil), gnbReleases, released, pausedFor(time.Second)}},
+		{name: "the UE leaves before the SMF is asked again", from: registeredUE, acts: []act{asks, notNow(nil), says("UE: Deregistration Request", leaves(false)), unpoliced, released}},
 		{name: "no such data network", from: registeredUE, acts: []act{asks, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 403, Cause: "DNN_NOT_SUPPORTED"})}},
 		{name: "the slice has no resources", from: registeredUE, acts: []act{asks, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 500, Cause: "INSUFFICIENT_RESOURCES_SLICE"})}},
 		{name: "a slice that is not allowed", from: registeredUE, acts: []act{

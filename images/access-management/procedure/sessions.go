@@ -148,6 +148,9 @@ func (t *turn) sessionAnswered(e SessionAnswer) {
 		return
 	}
 	id := asked.Session.ID
+	if t.askLater(asked, e) {
+		return
+	}
 	if s := t.s.Session(id); s != nil && s.Context == asked.Session.Context && e.Outcome == Refused && e.Status == 404 && asked.Operation != CreateSession {
 		t.s.Remove(id) // the SMF has it no more
 	}

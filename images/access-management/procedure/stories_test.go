@@ -588,6 +588,11 @@ func smf(name string, id uint8, a SessionAnswer) act {
 	}}
 }
 
+// pausedFor so long, before an SMF is asked again.
+func pausedFor(d time.Duration) act {
+	return act{name: "a while", later: d, event: func(tr *teller) Event { return Paused{Number: tr.st.live.sessions[1][0].Number} }}
+}
+
 func unprotected(m n1.Message) func(*teller) []byte {
 	return func(tr *teller) []byte { return plain(tr.t, m) }
 }

@@ -12,7 +12,7 @@ import (
 // messages for sessions that are not there, or cannot be made. A UE whose message is lost says it again (T3580 to T3582): that is not another.
 //
 //	TS 23.502 4.3.2.2.1  1  PDU Session Establishment Request   sessionRequested
-//	                     3  Create SM Context                   forNew
+//	                     3  Create SM Context                   forNew; again, where the SMF cannot do it now (again.go)
 //	                     5  its answer                          sessionMade
 //	                    11  accept                              Transfer (transfer.go)
 //	4.3.3, 4.3.4            modification, release               forUE, forwarded
@@ -63,8 +63,8 @@ func (t *turn) sessionRequested(m *n1.ULNASTransport) {
 // createSession at an SMF: step 3. A request before it that no SMF has been asked yet is none any more: the UE has given it up.
 func (t *turn) createSession(m *n1.ULNASTransport, is record.Session, existing bool) {
 	id := is.ID
-	t.live.waits(id, slices.DeleteFunc(slices.Clone(t.live.sessions[id]), func(a AskSession) bool { return a.purpose == forNew && !a.sent }))
-	if !t.askSMF(AskSession{Operation: CreateSession, Session: is, N1: slices.Clone(m.Payload), Existing: existing, purpose: forNew}) {
+	t.live.waits(id, slices.DeleteFunc(slices.Clone(t.live.sessions[id]), func(a AskSession) bool { return a.purpose == forNew && (!a.sent || a.pauses()) }))
+	if !t.askSMF(AskSession{Operation: CreateSession, Session: is, N1: slices.Clone(m.Payload), Existing: existing, purpose: forNew, began: t.in.Now}) {
 		t.returned(m.PayloadType, id, m.Payload, n1.CauseCongestion, t.backoff())
 	}
 }

@@ -3,6 +3,7 @@ package procedure
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -92,7 +93,7 @@ func (l live) clone() live {
 // Output of Handle.
 type Output struct {
 	State State
-	// Lazy: nothing is written, since there is no SUPI yet.
+	// Lazy: nothing is written, since there is no SUPI yet, or nothing has changed but what is in memory alone.
 	Lazy bool
 	// Stranger: the message names this UE and is not protected as its would be, so that it is handled as a UE's of which nothing is known.
 	Stranger bool
@@ -167,6 +168,8 @@ type turn struct {
 	out        Output
 	// moved: the UE is another shard's, and goes on there.
 	moved bool
+	// pausing: an SMF is asked again, now or in a while, and nothing else has happened.
+	pausing bool
 }
 
 func (t *turn) do(e Effect) { t.out.Effects = append(t.out.Effects, e) }
@@ -292,7 +295,7 @@ func (t *turn) output() Output {
 	if t.s == nil {
 		t.out.State, t.out.Due = State{}, nil
 	}
-	t.out.Lazy = t.s != nil && t.s.SUPI == ""
+	t.out.Lazy = t.s != nil && (t.s.SUPI == "" || t.pausing && len(t.out.Due) == 0 && reflect.DeepEqual(t.was, t.s))
 	maps.DeleteFunc(t.out.Due, func(name string, at time.Time) bool { return at.IsZero() && t.was == nil })
 	return t.out
 }

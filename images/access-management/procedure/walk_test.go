@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
@@ -129,6 +130,8 @@ func (w *walker) asked(x Effect) {
 	case AskOther:
 		n = x.Number
 	case AskNamed:
+		n = x.Number
+	case AskPause:
 		n = x.Number
 	case AskChallenge:
 		n = x.Number
@@ -453,6 +456,8 @@ func (w *walker) answer() Event {
 		outcome = []Outcome{Refused, Unknown, Unsent}[w.r.IntN(3)]
 	}
 	switch x := x.(type) {
+	case AskPause:
+		return Paused{Number: n}
 	case AskNamed:
 		named := Named{Number: n, Failed: outcome == Unknown}
 		if w.r.IntN(2) == 0 {
@@ -483,6 +488,9 @@ func (w *walker) answer() Event {
 		return Policy{Number: n, Outcome: outcome, URI: "http://pcf/policies/1"}
 	case AskSession:
 		a := SessionAnswer{Number: n, Outcome: outcome, Status: []int{404, 500, 503}[w.r.IntN(3)]}
+		if a.Status == 503 {
+			a.RetryAfter = time.Second
+		}
 		if outcome != Done {
 			return a
 		}

@@ -195,6 +195,46 @@ func TestAHolderThatLeaves(t *testing.T) {
 	}
 }
 
+// A UE's request for a session that the SMF cannot make now is not done with until the SMF can, nor written: who takes the shard over meanwhile gets it again.
+func TestASessionThatTakesLonger(t *testing.T) {
+	for name, dies := range map[string]bool{"the holder lives": false, "it dies in between": true} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			n.manual = true
+			n.takeNoted()
+			n.phone.asks()
+			n.settle()
+			notNow := func(k int) {
+				n.asked[k](procedure.SessionAnswer{Number: n.asks[k].(procedure.AskSession).Number, Outcome: procedure.Unsent, Status: 503, RetryAfter: 3 * time.Second})
+				n.pass(2 * time.Second)
+			}
+			notNow(0)
+			if dies {
+				h.die()
+				n.hold(1)
+				n.settle()
+				if len(n.asks) != 2 {
+					t.Fatalf("the next holder does not ask: %q", n.noted)
+				}
+				notNow(1)
+			}
+			asked := len(n.asks)
+			if all, _ := n.term.Waiting(); all != 1 {
+				t.Errorf("%d messages wait: %q", all, n.noted)
+			}
+			n.pass(2 * time.Second)
+			if len(n.asks) != asked+1 || slices.ContainsFunc(n.noted, func(x string) bool { return !strings.HasPrefix(x, "Ask") }) {
+				t.Fatalf("%d questions, want %d: %q", len(n.asks), asked+1, n.noted)
+			}
+			n.asked[asked](procedure.SessionAnswer{Number: n.asks[asked].(procedure.AskSession).Number, Outcome: procedure.Done, Context: "http://smf/1"})
+			n.pass(time.Second)
+			if all, _ := n.term.Waiting(); all != 0 || len(n.kept().Sessions) != 1 {
+				t.Errorf("%d messages wait, the record is %+v: %q", all, n.kept(), n.noted)
+			}
+		})
+	}
+}
+
 // farewellTime is more than any of these takes.
 const farewellTime = time.Minute
 

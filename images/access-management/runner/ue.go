@@ -753,6 +753,10 @@ func (r *Runner) effects(u *ue, list []procedure.Effect) {
 			u.asked++
 			u.naming = e.Number
 			r.askNamed(u, u.life, e, 0)
+		case procedure.AskPause:
+			u.asked++
+			life := u.life
+			r.w.After(e.For, func() { r.answered(u, life, procedure.Paused{Number: e.Number}) })
 		default:
 			if u == nil || !procedure.Asks(e) {
 				r.w.Do(e, func(procedure.Event) {})

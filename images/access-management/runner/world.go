@@ -24,8 +24,8 @@ type World interface {
 	Settings() *procedure.Settings
 	// Store has f talk to the session store, outside of the loop, and calls what it returns on the loop.
 	Store(f func(context.Context, sessionstore.Store) (then func()))
-	// Do an effect of SBI. done is called once with the event that answers one whose name begins with Ask, with its Number; never for the others. Send, Page
-	// and AskNamed are the runner's own.
+	// Do an effect of SBI. done is called once with the event that answers one whose name begins with Ask, with its Number; never for the others. Send, Page,
+	// AskNamed and AskPause are the runner's own.
 	Do(e procedure.Effect, done func(procedure.Event))
 	// Waiting says whether somebody still waits for the answer: who has given up asks again, and may have asked for something else since.
 	Waiting(procedure.Token) bool

@@ -62,7 +62,11 @@ func unanswered(e procedure.Effect, o procedure.Outcome) procedure.Event {
 	case procedure.AskPolicy:
 		return procedure.Policy{Number: e.Number, Outcome: o}
 	case procedure.AskSession:
-		return procedure.SessionAnswer{Number: e.Number, Outcome: o}
+		out := procedure.SessionAnswer{Number: e.Number, Outcome: o}
+		if o == procedure.Unsent { // not now
+			out.Status, out.RetryAfter = 503, time.Second
+		}
+		return out
 	case procedure.AskOther:
 		return procedure.Other{Number: e.Number, Outcome: o}
 	}

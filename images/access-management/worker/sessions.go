@@ -52,6 +52,7 @@ func (s *Shard) sessionAnswer(e *procedure.AskSession, err error) procedure.Sess
 		return out
 	}
 	out.Status, out.Cause, out.N1, out.N2, out.N2Type = r.Status, string(r.Cause), r.N1, r.N2, string(r.N2Type)
+	out.RetryAfter = r.RetryAfter
 	if r.NotFound() {
 		out.Status = 404
 	}

@@ -1,0 +1,93 @@
+package procedure
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// An SMF that cannot make a PDU session now, since its session store does not answer or its shard moves, says when it can be asked again (TS 29.500 6.4.3), and of
+// one that has not answered nobody knows whether it has made it. The UE waits for T3580 meanwhile, so the SMF is asked again, with the same request: it has the same
+// answer where it was served, and is not served twice (TS 29.502 5.2.2.2.1, nsmf.Client.Create). When the UE has waited for too long it hears the SMF's reject, or
+// has its request back. Nobody asks any more for a UE that has gone, or that has asked for something else.
+//
+// All of it is in memory alone: the UE's message is not done with meanwhile (runner), and comes to the next holder.
+
+const (
+	// askAgain is when an SMF is asked again that has not answered, and the longest that a UE that has gone is not missed.
+	askAgain = time.Second
+	// askAgainFor is how long an SMF is asked again, from the UE's request on: what is asked last has 4 s to be answered, and T3580 is 16 s (TS 24.501 10.3).
+	askAgainFor = 10 * time.Second
+)
+
+// pauses: it is asked again in a while.
+func (a *AskSession) pauses() bool { return !a.again.IsZero() }
+
+// askLater says whether an SMF that has not made a session is asked again.
+func (t *turn) askLater(asked AskSession, e SessionAnswer) bool {
+	wait := e.RetryAfter
+	switch {
+	case asked.purpose != forNew || !t.awaitsSession() || t.making(asked.Session.ID): // the last: it has asked for another
+		return false
+	case e.Outcome == Unknown:
+		wait = max(wait, askAgain)
+	case e.Status != http.StatusServiceUnavailable && e.Status != http.StatusTooManyRequests || wait <= 0:
+		return false
+	}
+	if asked.again = t.in.Now.Add(wait); asked.again.After(asked.began.Add(askAgainFor)) {
+		return false
+	}
+	t.live.waits(asked.Session.ID, append([]AskSession{asked}, t.live.sessions[asked.Session.ID]...))
+	t.pause(asked.Session.ID)
+	return true
+}
+
+// awaitsSession: the UE is there, and stays.
+func (t *turn) awaitsSession() bool {
+	return t.s.N2 != nil && !t.s.N2.Lost && !t.s.N2.Releasing && t.s.Phase == record.Registered && t.doing() != Deregistration
+}
+
+// pause of what is asked first of a session.
+func (t *turn) pause(id uint8) {
+	list := slices.Clone(t.live.sessions[id])
+	list[0].Number = t.number()
+	t.live.waits(id, list)
+	t.do(AskPause{Number: list[0].Number, For: min(list[0].again.Sub(t.in.Now), askAgain)})
+	t.pausing = true
+}
+
+func (t *turn) paused(e Paused) {
+	for id, list := range t.live.sessions {
+		if len(list) == 0 || !list[0].pauses() || list[0].Number != e.Number {
+			continue
+		}
+		t.pausing = true
+		switch {
+		case !t.awaitsSession():
+			t.live.waits(id, list[1:])
+			t.askNext(id)
+		case t.in.Now.Before(list[0].again):
+			t.pause(id)
+		default:
+			again := t.whose(list[0])
+			again.Number, again.again = t.number(), time.Time{}
+			t.live.waits(id, append([]AskSession{again}, list[1:]...))
+			t.do(again)
+		}
+		return
+	}
+	t.out.Refused = "the UE waits for it no more"
+}
+
+// unpause what is not asked any more.
+func (t *turn) unpause() {
+	for _, id := range slices.Sorted(maps.Keys(t.live.sessions)) {
+		if list := t.live.sessions[id]; list[0].pauses() {
+			t.live.waits(id, slices.Clone(list[1:]))
+			t.askNext(id)
+		}
+	}
+}
