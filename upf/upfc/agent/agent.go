@@ -80,22 +80,6 @@ type Agent struct {
 	pairs     store.Slots
 }
 
-// networks are those of the upf-u that was met last; nil before there was any.
-func (a *Agent) networks() networks.List {
-	if l := a.known.Load(); l != nil {
-		return *l
-	}
-	return nil
-}
-
-// isBridge says whether a network of that upf-u is one; nil: none is.
-func (a *Agent) isBridge() func(network uint16) bool {
-	if b := a.bridges.Load(); b != nil {
-		return b.Finder()
-	}
-	return nil
-}
-
 // World is where an agent lives.
 type World struct {
 	machine.Machine

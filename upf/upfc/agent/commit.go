@@ -4,12 +4,10 @@ import (
 	"errors"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
-	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -137,65 +135,6 @@ func (a *Agent) lastReports(s *session, removed []uint32) []usage.Report {
 	}
 	acct := usage.Begin(s.Rules, s.Meters, s.read)
 	return acct.Report(usage.TriggerTermination, removed...)
-}
-
-// takeSlots makes the slots of next those of its rules: new rules get one, removed ones lose
-// theirs in next's account (the slot itself is given back by giveSlots). It is not complete when
-// none is left.
-func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, removed []uint32, now time.Time) (undo func(), complete bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	next.QERSlots.DeleteFunc(func(id, _ uint32) bool { return !next.Rules.QERs.Has(id) })
-	gbrs := 0
-	for _, r := range next.Rules.QERs.All() {
-		if r.HasGBR {
-			gbrs++
-		}
-	}
-	next.GBRSlots.DeleteFunc(func(id, _ uint32) bool { return next.Rules.QERs.Get(id) == nil || !next.Rules.QERs.Get(id).HasGBR })
-	next.Meters.DeleteFunc(func(id uint32, _ usage.Meter) bool {
-		return slices.Contains(removed, id) || !next.Rules.URRs.Has(id)
-	})
-	// What the old rules use stays taken until they are out of force: packets still count there.
-	p := store.NewPairs(&a.pairs, old)
-	for id, r := range next.Rules.QERs.All() {
-		if !next.QERSlots.Has(id) {
-			if slot, ok := p.TakeQER(); ok {
-				next.QERSlots.Put(id, slot)
-			}
-		}
-		if r.HasGBR && !next.GBRSlots.Has(id) {
-			if slot, ok := p.TakeQER(); ok {
-				next.GBRSlots.Put(id, slot)
-			}
-		}
-	}
-	for id, u := range next.Rules.URRs.All() {
-		if next.Meters.Has(id) {
-			continue
-		}
-		if slot, ok := p.TakeURR(); ok {
-			next.Meters.Put(id, usage.New(slot, u, readingOf(conn.Shm(), u, slot, now)))
-		}
-	}
-	undo = func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		p.Undo()
-	}
-	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.GBRSlots) == gbrs && len(next.Meters) == len(next.Rules.URRs)
-}
-
-func (a *Agent) giveSlots(old, next *state.Session) {
-	var space, keptSpace [8]uint32
-	kept := store.AppendPairs(keptSpace[:0], next)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, pair := range store.AppendPairs(space[:0], old) {
-		if !slices.Contains(kept, pair) {
-			a.pairs.Give(pair)
-		}
-	}
 }
 
 // refusal says in PFCP's terms why upf-u did not take a transaction.

@@ -16,12 +16,6 @@ import (
 // heard. The report makes the CP function page the UE, so it is repeated for as long as the FAR says
 // so: nobody would page otherwise.
 
-// DownlinkData: a packet waits.
-func (e *events) DownlinkData(index uint32, pdr uint16, qfi, tos uint8) {
-	a := (*Agent)(e)
-	a.world.Go(func() { a.notify(index, pdr, qfi, tos) })
-}
-
 func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 	s := a.lock(index)
 	if s == nil {

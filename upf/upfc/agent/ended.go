@@ -13,8 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wmnsk/go-pfcp/ie"
-
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -83,16 +81,6 @@ func (a *Agent) deletedBefore(m *pfcp.Message, answer *pfcp.Answer) bool {
 	answer.SEID = e.CPSEID
 	a.deleted(&answer.IEs, s, e.Last.Reports)
 	return true
-}
-
-// deleted appends the IEs of the answer that ends a session. What does not fit follows in requests of our own.
-func (a *Agent) deleted(ies *pfcp.IEs, s *session, reports []usage.Report) {
-	for range reports {
-		a.rec.Report("usage")
-	}
-	rest := reports[min(len(reports), reportsPerAnswer):]
-	a.deliverLast(s, rest)
-	s.usageReports(ies, reports[:len(reports)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
 }
 
 // adoptEnded goes on with the deletions that an earlier upf-c put down. memory is what a life's meters refer to.

@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,8 +28,6 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
-	"core5g.dev/core5g/upf/upfc/nat"
-	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -75,21 +72,6 @@ func (a *Agent) saveCounters(conn *dataplane.Conn) {
 	if err := conn.Shm().Save(store.CountersPath(a.cfg.State.File, conn.Hello().BootId)); err != nil {
 		a.log.Warn("the last counters of the upf-u that is gone are not saved: when upf-c dies, too, usage that was not reported is lost", "err", err)
 	}
-}
-
-// note takes down the network instances, and the NAT44, of the upf-u that is about to be filled. Where they are other ones than before, what is
-// known by them is gathered anew from the sessions as they are replayed.
-func (a *Agent) note(h *abi.Hello) {
-	before, list, bridges := a.networks(), networks.Of(h), networks.BridgesOf(h)
-	a.known.Store(&list)
-	a.bridges.Store(&bridges)
-	a.nat.note(list, nat.Of(h))
-	a.otherNetworks = before != nil && !slices.Equal(before, list)
-	if !a.otherNetworks {
-		return
-	}
-	a.log.Info("upf-u has other network instances than before", "networkInstances", list)
-	a.chooser.Forget()
 }
 
 // fill makes upf-u and us agree.
@@ -499,73 +481,6 @@ func (a *Agent) deleteUnknown(conn *dataplane.Conn) error {
 		}
 	}
 	return a.deleteIndexes(conn, drop)
-}
-
-// deletesPerTransaction bounds how many commands a transaction has for each worker.
-const deletesPerTransaction = 256
-
-func (a *Agent) deleteIndexes(conn *dataplane.Conn, indexes []uint32) error {
-	for len(indexes) > 0 {
-		n := min(len(indexes), deletesPerTransaction)
-		t := dataplane.NewBatch()
-		for _, i := range indexes[:n] {
-			t.DeleteSession(i)
-		}
-		if err := conn.Transact(t); err != nil {
-			return fmt.Errorf("deleting sessions: %w", err)
-		}
-		indexes = indexes[n:]
-	}
-	return nil
-}
-
-// keepMeta stores META in the file alone.
-func (a *Agent) keepMeta() {
-	a.metaChange.Lock()
-	defer a.metaChange.Unlock()
-	blob, _ := a.metaBlob()
-	a.store.KeepMeta(blob)
-}
-
-// metaBlob is META as it is now, with so many groups.
-func (a *Agent) metaBlob() (blob []byte, groups int) {
-	m := a.node.Meta(func(m *state.Meta) { m.PFDs, m.Groups = a.applications.list(), a.groups.list() })
-	return state.EncodeMeta(&m), len(m.Groups)
-}
-
-// isSilent says whether upf-u answers nobody that there is no such tunnel.
-func (a *Agent) isSilent() bool {
-	a.metaChange.Lock()
-	defer a.metaChange.Unlock()
-	return a.silent
-}
-
-// writeMeta stores META.
-func (a *Agent) writeMeta(conn *dataplane.Conn) error {
-	a.metaChange.Lock()
-	defer a.metaChange.Unlock()
-	blob, groups := a.metaBlob()
-	a.store.KeepMeta(blob)
-	t := dataplane.NewBatch()
-	silent := a.node.Silent()
-	t.Meta(blob, silent)
-	err := conn.Transact(t)
-	if err == nil {
-		a.silent = silent
-		a.groups.stored(groups)
-	}
-	return err
-}
-
-// persistMeta stores META, in upf-u if it is there; a replay stores it otherwise.
-func (a *Agent) persistMeta() {
-	if conn := a.link.Current(); conn != nil {
-		if err := a.writeMeta(conn); err != nil {
-			a.log.Warn("META not stored", "err", err)
-		}
-	} else {
-		a.keepMeta()
-	}
 }
 
 // replay gives upf-u every session again, many in one transaction. While one is under way the next

@@ -3,7 +3,6 @@ package agent
 import (
 	"slices"
 
-	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -23,17 +22,6 @@ type flowEvent struct {
 	generation uint32 // of the session
 	gone       bool
 	all        bool // it is about all that upf-u has told of
-}
-
-// Flow: one began, or has ended.
-func (e *events) Flow(ev abi.EvFlow) {
-	f := flowEvent{number: ev.Application, gone: ev.Flags&abi.FlowGone != 0, DetectedFlow: rules.DetectedFlow{Instance: ev.Instance}}
-	f.Remote = ev.Remote.IP(ev.Flags&abi.FlowIpv6 != 0)
-	if ev.Flags&abi.FlowAddress == 0 {
-		f.Local, f.Protocol = ev.Local.IP(ev.Flags&abi.FlowIpv6 != 0), ev.Proto
-		f.RemotePort, f.LocalPort = ev.RemotePort, ev.LocalPort
-	}
-	(*Agent)(e).addFlow(ev.Session, f)
 }
 
 func (a *Agent) addFlow(index uint32, f flowEvent) {
@@ -86,23 +74,4 @@ func changeFlows(before []rules.DetectedFlow, list []flowEvent, name func(number
 		}
 	}
 	return now, begun, ended
-}
-
-// isByFlow says whether a URR's traffic is that of applications which are known by domain names alone: its start and stop are those of
-// flows then.
-func (s *session) isByFlow(urr uint32) bool {
-	any := false
-	for _, r := range s.Rules.PDRs.All() {
-		if !slices.Contains(r.URRs, urr) {
-			continue
-		}
-		if r.PDI.Application == "" {
-			return false
-		}
-		if p := s.agent.applications.get(s.Node, r.PDI.Application); p == nil || len(p.Domains) == 0 || len(p.Flows) > 0 {
-			return false
-		}
-		any = true
-	}
-	return any
 }

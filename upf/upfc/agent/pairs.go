@@ -1,20 +1,14 @@
 package agent
 
 import (
+	"slices"
+	"time"
+
 	"core5g.dev/core5g/upf/upfc/agent/store"
+	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/state"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
-
-// Table is how full one of the tables is whose size is configured.
-type Table = store.Table
-
-// Tables lists what can run out: sessions, pairs of slots for the QERs and URRs of one, and NAT44 blocks of network instances.
-func (a *Agent) Tables() []Table {
-	sessions, blocks := a.store.Table(), a.nat.tables()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return append([]Table{sessions, a.pairs.Table("slot_pairs")}, blocks...)
-}
 
 // claimPairs takes those of a session that upf-u kept.
 func (a *Agent) claimPairs(s *state.Session) error {
@@ -44,15 +38,61 @@ func (a *Agent) givePairs(s *state.Session) {
 	}
 }
 
-// tablesFull is how full the fullest of the tables is.
-func (a *Agent) tablesFull() (full float64) {
-	for n, t := range a.Tables() {
-		if most := uint64(a.cfg.Limits.Sessions); n == 0 && most != 0 {
-			t.Limit = min(t.Limit, most)
-		}
-		if t.Limit > 0 {
-			full = max(full, float64(t.Used)/float64(t.Limit))
+// takeSlots makes the slots of next those of its rules: new rules get one, removed ones lose
+// theirs in next's account (the slot itself is given back by giveSlots). It is not complete when
+// none is left.
+func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, removed []uint32, now time.Time) (undo func(), complete bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next.QERSlots.DeleteFunc(func(id, _ uint32) bool { return !next.Rules.QERs.Has(id) })
+	gbrs := 0
+	for _, r := range next.Rules.QERs.All() {
+		if r.HasGBR {
+			gbrs++
 		}
 	}
-	return full
+	next.GBRSlots.DeleteFunc(func(id, _ uint32) bool { return next.Rules.QERs.Get(id) == nil || !next.Rules.QERs.Get(id).HasGBR })
+	next.Meters.DeleteFunc(func(id uint32, _ usage.Meter) bool {
+		return slices.Contains(removed, id) || !next.Rules.URRs.Has(id)
+	})
+	// What the old rules use stays taken until they are out of force: packets still count there.
+	p := store.NewPairs(&a.pairs, old)
+	for id, r := range next.Rules.QERs.All() {
+		if !next.QERSlots.Has(id) {
+			if slot, ok := p.TakeQER(); ok {
+				next.QERSlots.Put(id, slot)
+			}
+		}
+		if r.HasGBR && !next.GBRSlots.Has(id) {
+			if slot, ok := p.TakeQER(); ok {
+				next.GBRSlots.Put(id, slot)
+			}
+		}
+	}
+	for id, u := range next.Rules.URRs.All() {
+		if next.Meters.Has(id) {
+			continue
+		}
+		if slot, ok := p.TakeURR(); ok {
+			next.Meters.Put(id, usage.New(slot, u, readingOf(conn.Shm(), u, slot, now)))
+		}
+	}
+	undo = func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		p.Undo()
+	}
+	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.GBRSlots) == gbrs && len(next.Meters) == len(next.Rules.URRs)
+}
+
+func (a *Agent) giveSlots(old, next *state.Session) {
+	var space, keptSpace [8]uint32
+	kept := store.AppendPairs(keptSpace[:0], next)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, pair := range store.AppendPairs(space[:0], old) {
+		if !slices.Contains(kept, pair) {
+			a.pairs.Give(pair)
+		}
+	}
 }

@@ -76,22 +76,6 @@ func (a *Agent) plan(s *session, m *pfcp.Message) (*rules.Change, error) {
 	return rules.Plan(s.Rules, m.Elements, p.Policy)
 }
 
-// homeOf is the bucket of a session's home, where a session of an Ethernet network instance has its bridge's.
-func (a *Agent) homeOf(index uint32, set *rules.Set) uint32 {
-	if bridge := a.isBridge(); set.Ethernet && bridge != nil {
-		if network := a.networkOf(set); bridge(network) {
-			return addresses.HomeOfNetwork(network)
-		}
-	}
-	return addresses.HomeOf(index, set)
-}
-
-// networkOf is that of the set's UE addresses.
-func (a *Agent) networkOf(set *rules.Set) uint16 {
-	network, _ := set.Network(a.networks().Finder())
-	return network
-}
-
 // trim gives back the UE addresses that were chosen for a session whose rules were old and that those
 // in force do not need. The caller has locked the session.
 func (a *Agent) trim(s *session, old, inForce *rules.Set) {

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -15,7 +14,6 @@ import (
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
-	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // dataplane waits a bounded time for upf-u.
@@ -73,36 +71,6 @@ func (a *Agent) mayEstablish(m *pfcp.Message) (n store.CPName, err error) {
 		return n, err
 	}
 	return n, a.node.SpeaksFor(n.Node, m.From.Addr())
-}
-
-// drop ends a session without a request.
-func (a *Agent) drop(seid uint64, reason string) {
-	s := a.lockSEID(seid)
-	if s == nil {
-		return
-	}
-	defer s.unlock()
-	a.end(s)
-	a.rec.SessionsDropped(reason, 1)
-	a.log.Warn("session dropped", "seid", hex(s.UPSEID), "cpSEID", hex(s.CPSEID), "node", s.Node, "ue", s.Rules.UEAddress(), "reason", reason)
-}
-
-// end ends a session in upf-u and here. The caller has locked it.
-func (a *Agent) end(s *session) {
-	if conn := a.link.Current(); conn != nil {
-		if err := deleteIn(conn, s.Index); err != nil {
-			conn.Abandon() // what upf-u has is not known any more: it is filled anew, without this one
-		}
-	}
-	a.forget(s)
-	a.freeSlots(s)
-}
-
-// deleteIn removes one session from upf-u.
-func deleteIn(conn *dataplane.Conn, index uint32) error {
-	t := dataplane.NewBatch()
-	t.DeleteSession(index)
-	return conn.Transact(t)
 }
 
 // establishOnce makes the session of that name. Its answer is written behind ies when that succeeds.
@@ -168,88 +136,6 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 	}
 	a.established(ies, s, change.Chosen, change.ChosenEndpoints)
 	return nil
-}
-
-// pdnTypeIPv4v6 is the last PDN Type (TS 29.244 8.2.79) that is about IP.
-const pdnTypeIPv4v6 = 3
-
-// established answers the request that made a session: UP F-SEID, and what was chosen for it.
-func (a *Agent) established(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []uint8) {
-	up := a.cfg.PFCP.Advertise
-	at := ies.Begin(ie.FSEID) // TS 29.244 8.2.37
-	if up.Is6() {
-		*ies = append(*ies, 0x01)
-	} else {
-		*ies = append(*ies, 0x02)
-	}
-	*ies = appendAddr(binary.BigEndian.AppendUint64(*ies, s.UPSEID), up)
-	ies.End(at)
-	created(ies, s, pdrs, endpoints)
-}
-
-// created answers what was chosen here: F-TEIDs and UE addresses of PDRs and Traffic Endpoints.
-func created(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []uint8) {
-	for _, id := range pdrs {
-		at := ies.Begin(ie.CreatedPDR)
-		ies.Uint16(ie.PDRID, id)
-		chosen(ies, &s.Rules.PDRs.Get(id).PDI.Match)
-		ies.End(at)
-	}
-	for _, id := range endpoints {
-		at := ies.Begin(ie.CreatedTrafficEndpoint)
-		ies.Octets(ie.TrafficEndpointID, id)
-		chosen(ies, &s.Rules.Endpoints.Get(id).Match)
-		ies.End(at)
-	}
-}
-
-func chosen(ies *pfcp.IEs, m *rules.Match) {
-	if m.Chosen {
-		f := m.FTEID
-		if !f.IsValid() {
-			f = m.FTEID6
-		}
-		fteid(ies, f.TEID, m.FTEID.Addr, m.FTEID6.Addr)
-	}
-	if m.UEChosen {
-		at := ies.Begin(ie.UEIPAddress) // TS 29.244 8.2.62
-		flags := uint8(0)
-		if m.UEAddress.IsValid() {
-			flags |= 0x02
-		}
-		if m.UEPrefix.IsValid() {
-			flags |= 0x01
-		}
-		*ies = appendAddr(appendAddr(append(*ies, flags), m.UEAddress), m.UEPrefix.Addr())
-		ies.End(at)
-	}
-}
-
-// fteid appends an F-TEID (TS 29.244 8.2.3).
-func fteid(ies *pfcp.IEs, teid uint32, v4, v6 netip.Addr) {
-	at := ies.Begin(ie.FTEID)
-	flags := uint8(0)
-	if v4.IsValid() {
-		flags |= 0x01
-	}
-	if v6.IsValid() {
-		flags |= 0x02
-	}
-	*ies = appendAddr(appendAddr(binary.BigEndian.AppendUint32(append(*ies, flags), teid), v4), v6)
-	ies.End(at)
-}
-
-// appendAddr appends an address, if there is one.
-func appendAddr(b pfcp.IEs, a netip.Addr) pfcp.IEs {
-	switch {
-	case a.Is4():
-		v := a.As4()
-		return append(b, v[:]...)
-	case a.IsValid():
-		v := a.As16()
-		return append(b, v[:]...)
-	}
-	return b
 }
 
 // find locks the session of a request.
@@ -339,16 +225,6 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message, answer *pfcp.An
 	answer.SEID = s.CPSEID
 	a.modified(&answer.IEs, s, change.Chosen, change.ChosenEndpoints, reports, additional)
 	return nil
-}
-
-// modified appends the IEs of the answer beside the cause.
-func (a *Agent) modified(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []uint8, reports []usage.Report, additional int) {
-	created(ies, s, pdrs, endpoints)
-	s.usageReports(ies, reports, additional, ie.UsageReportWithinSessionModificationResponse)
-	a.countReports(reports)
-	for range reports {
-		a.rec.Report("usage")
-	}
 }
 
 // delete executes a Session Deletion Request (TS 29.244 7.5.6); the answer carries the last usage.

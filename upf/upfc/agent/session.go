@@ -1,16 +1,12 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
-	"github.com/wmnsk/go-pfcp/ie"
-
-	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/addresses"
 	"core5g.dev/core5g/upf/upfc/agent/store"
-	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
-	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -108,137 +104,21 @@ func (s *session) deadline(now time.Time) (next int64) {
 	return acct.Deadline()
 }
 
-// attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
-// was measured is carried over from the old one's memory. One that was filled ahead has counted for the session
-// since it was granted an epoch.
-func (s *session) attach(shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
-	if newBoot && s.Shm != shm && len(s.Meters) > 0 {
-		meters := s.Meters
-		if s.Shared {
-			meters = s.Meters.Clone()
+// isByFlow says whether a URR's traffic is that of applications which are known by domain names alone: its start and stop are those of
+// flows then.
+func (s *session) isByFlow(urr uint32) bool {
+	any := false
+	for _, r := range s.Rules.PDRs.All() {
+		if !slices.Contains(r.URRs, urr) {
+			continue
 		}
-		for id, m := range meters.All() {
-			u := s.Rules.URRs.Get(id)
-			now := usage.FromSlot(shm.URR(m.Slot))
-			if ahead != nil && !s.Shm.Same(shm) {
-				now = ahead.before(m.Slot)
-			}
-			m.Move(u, s.read(u, m.Slot), m.Slot, now)
-			if s.Shm.Gone() { // nobody knows whether packets came since
-				m.Mark = now.Packets()
-			}
-			meters.Put(id, m)
+		if r.PDI.Application == "" {
+			return false
 		}
-		s.Meters = meters
+		if p := s.agent.applications.get(s.Node, r.PDI.Application); p == nil || len(p.Domains) == 0 || len(p.Flows) > 0 {
+			return false
+		}
+		any = true
 	}
-	s.Shm = shm
-}
-
-// arms are the volumes at which upf-u is to speak up.
-func (s *session) arms() []abi.UrrArm {
-	out := make([]abi.UrrArm, 0, len(s.Meters))
-	for id, m := range s.Meters.All() {
-		u := s.Rules.URRs.Get(id)
-		out = append(out, m.Arm(u, s.read(u, m.Slot), s.Index))
-	}
-	return out
-}
-
-// put is a session ready to be sent.
-type put struct {
-	index    uint32
-	group    uint16
-	rules    bool // false: upf-u has its rules
-	compiled compile.Session
-	blob     []byte
-
-	in   compile.Input // what it is compiled of
-	node string
-}
-
-// newPut is compiled again and again: what it asks of the agent and its room are as good for the next session.
-func newPut(a *Agent) *put {
-	p := &put{}
-	p.in = compile.Input{
-		Applications: func(id string) *rules.ApplicationPFDs { return a.applications.get(p.node, id) },
-		Predefined:   func(name string) *rules.Predefined { return a.predefined[name] },
-		Local:        a.own(),
-	}
-	return p
-}
-
-// done gives it to the next session. Nobody has anything of it any more.
-func (a *Agent) done(p *put) {
-	if cap(p.blob)+p.compiled.Size() <= 16*1024 {
-		a.puts.Put(p)
-	}
-}
-
-func (p *put) size() int {
-	if !p.rules {
-		return dataplane.StateSize(p.blob)
-	}
-	return dataplane.PutSize(&p.compiled, p.blob)
-}
-
-func (p *put) add(t *dataplane.Batch) {
-	if !p.rules {
-		t.State(p.index, p.blob)
-		return
-	}
-	t.PutSession(p.index, p.group, &p.compiled, p.blob)
-}
-
-// rest is what upf-u lacks of a session that it may have from ahead.
-func (s *session) rest(a *Agent, ahead *Ahead) (*put, error) {
-	if !ahead.has(s.Index) {
-		return s.encode(a)
-	}
-	p := a.puts.Get().(*put)
-	p.index, p.rules, p.blob = s.Index, false, state.AppendSession(p.blob[:0], &s.Session)
-	return p, nil
-}
-
-func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.Index, &s.Session) }
-
-// encode makes it ready. Whoever does not call done with it, lets go of it.
-func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
-	p := a.puts.Get().(*put)
-	p.index, p.rules, p.node = index, true, st.Node
-	in := &p.in
-	in.Rules, in.QERSlots, in.GBRSlots, in.Meters = st.Rules, st.QERSlots, st.GBRSlots, st.Meters
-	in.Network, in.Bridge = a.networks().Finder(), a.isBridge()
-	err := p.compiled.Compile(in)
-	in.Rules, in.QERSlots, in.GBRSlots, in.Meters = nil, nil, nil, nil
-	if err != nil {
-		return nil, err
-	}
-	p.compiled.NAT = a.blockOf(st)
-	p.group, p.blob = a.groups.number(st.Node, st.Rules.NetworkInstance()), state.AppendSession(p.blob[:0], st)
-	if p.size() > dataplane.MaxPutSize {
-		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "the session does not fit one transaction with upf-u"}
-	}
-	return p, nil
-}
-
-// own are the UPF's GTP-U addresses.
-func (a *Agent) own() (own compile.Local) {
-	own.N3.V4, own.N3.V6 = a.cfg.N3.First()
-	own.N9.V4, own.N9.V6 = a.cfg.N9.First()
-	return own
-}
-
-// forget makes a session unknown. Its index stays taken until freeSlots. The caller has locked it.
-func (a *Agent) forget(s *session) {
-	a.traffic.count(s, true)
-	a.wheel.Set(s.Index, time.Time{})
-	a.trim(s, s.Rules, &rules.Set{})
-	a.store.Forget(s)
-}
-
-// freeSlots gives back what the session had in upf-u, once upf-u has deleted it.
-func (a *Agent) freeSlots(s *session) {
-	a.givePairs(&s.Session)
-	a.returnBlock(s.Index, &s.Session)
-	a.store.Free(s.Index)
+	return any
 }

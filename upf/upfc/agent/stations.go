@@ -1,11 +1,8 @@
 package agent
 
 import (
-	"errors"
 	"slices"
 
-	"core5g.dev/core5g/upf/abi"
-	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -27,74 +24,6 @@ type stationEvent struct {
 
 // stationsMax is how many stations a session remembers: as many as upf-u may be configured to learn of one.
 const stationsMax = 65535
-
-// Station: one came to a session, or left it.
-func (e *events) Station(ev abi.EvMac) {
-	a := (*Agent)(e)
-	generation := a.store.GenerationOf(ev.Session)
-	if generation == 0 {
-		return
-	}
-	s := stationEvent{generation: generation, gone: ev.Flags&abi.MacGone != 0, Station: rules.Station{
-		MAC: ev.Mac, HasCTag: ev.Flags&abi.MacCTag != 0, HasSTag: ev.Flags&abi.MacSTag != 0, CVID: ev.CVid, SVID: ev.SVid,
-	}}
-	// The last word on a station is all that counts: one that comes and goes waits once.
-	earlier := func(o stationEvent) bool { return o.Station == s.Station && o.generation == generation }
-	a.stations.Add(ev.Session, s, earlier)
-	a.measurers.Add(job{index: ev.Session, about: aboutStations}, false)
-}
-
-// stationEvents are a session's stations as upf-u is told of them.
-func stationEvents(index uint32, list []rules.Station) []abi.EvMac {
-	var out []abi.EvMac
-	for _, s := range list {
-		e := abi.EvMac{Session: index, Mac: s.MAC, CVid: s.CVID, SVid: s.SVID}
-		if s.HasCTag {
-			e.Flags |= abi.MacCTag
-		}
-		if s.HasSTag {
-			e.Flags |= abi.MacSTag
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
-// tellStations tells upf-u of stations that it has not heard itself.
-func tellStations(conn *dataplane.Conn, list []abi.EvMac) error {
-	for part := range slices.Chunk(list, stationsPerBatch) {
-		refused, err := tellTogether(conn, part)
-		if err != nil {
-			return err
-		}
-		if !refused {
-			continue
-		}
-		for one := range slices.Chunk(part, 1) { // one of the sessions was given up meanwhile
-			if _, err := tellTogether(conn, one); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// tellTogether says whether upf-u has refused all of them, because of one.
-func tellTogether(conn *dataplane.Conn, list []abi.EvMac) (refused bool, err error) {
-	t := dataplane.NewBatch()
-	for _, s := range list {
-		t.Station(s)
-	}
-	err = conn.Transact(t)
-	var why *dataplane.Refused
-	if errors.As(err, &why) {
-		return true, nil
-	}
-	return false, err
-}
-
-// stationsPerBatch: upf-u takes so many commands at a time.
-const stationsPerBatch = 1024
 
 // takeStations makes what upf-u said of a session's stations part of the session, and reports it.
 func (a *Agent) takeStations(index uint32) {

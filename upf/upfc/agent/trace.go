@@ -146,19 +146,6 @@ func (a *Agent) tell(ctx context.Context, conn *dataplane.Conn, t *tracing, pack
 	}
 }
 
-// Trace is called by the reader of upf-u's socket.
-func (e *events) Trace(event abi.EvTrace, octets []byte) {
-	t := (*Agent)(e).tracing.Load()
-	if t == nil {
-		return
-	}
-	select {
-	case t.events <- traced{event, append([]byte(nil), octets...)}:
-	default: // the asker is slow
-		t.lost.Add(1)
-	}
-}
-
 // annotate adds what we know of the session and of the rules that the stage applied.
 func (a *Agent) annotate(e *trace.Event, index uint32) {
 	if index == noSession || e.Stage == trace.RX || e.Stage == trace.TX {
@@ -176,16 +163,6 @@ func (a *Agent) annotate(e *trace.Event, index uint32) {
 }
 
 const noSession = ^uint32(0)
-
-// detail is the session with that index; nil when there is none.
-func (a *Agent) detail(index uint32) *SessionDetail {
-	s := a.lock(index)
-	if s == nil {
-		return nil
-	}
-	defer s.unlock()
-	return &SessionDetail{SessionInfo: s.info(), Rules: s.Rules}
-}
 
 // indexOf is upf-u's name for a session.
 func (a *Agent) indexOf(seid uint64) (uint32, bool) {

@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/usage"
+)
+
+// deliver has the outbox delivered. The caller has locked the session, and schedules it: who cannot be
+// reached now is tried again later.
+func (a *Agent) deliver(s *session) {
+	if s.sending || len(s.Outbox) == 0 || a.node.PathDown(s.Node) {
+		return
+	}
+	a.reporters.Add(s.CPAddr, job{index: s.Index})
+}
+
+func (a *Agent) deliverAll(index uint32) {
+	s := a.lock(index)
+	if s == nil {
+		return
+	}
+	forgotten := a.deliverLocked(s)
+	up := s.UPSEID
+	s.unlock()
+	if forgotten {
+		a.dropForgotten(up, errForgotten)
+	}
+}
+
+// deliverLocked sends what is in the outbox of a locked session; true when the CP function has forgotten it.
+func (a *Agent) deliverLocked(s *session) (forgotten bool) {
+	if s.sending {
+		return false // by another, who does not end before the outbox is empty
+	}
+	if a.node.PathDown(s.Node) { // since the job was given
+		a.schedule(s)
+		return false
+	}
+	s.sending = true
+	defer func() { s.sending = false }()
+	for !s.Gone && len(s.Outbox) > 0 {
+		n := min(len(s.Outbox), reportsPerMessage)
+		ies := s.reportIEs(s.Outbox[:n])
+		node, to, seid := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID
+		s.inFlight = n
+		s.Mu.Unlock()
+		answer, err := a.report(node, to, seid, "usage", ies)
+		s.Mu.Lock()
+		s.inFlight = 0
+		if errors.Is(err, errForgotten) {
+			return true
+		}
+		if err != nil {
+			if !s.Gone {
+				s.sending = false
+				a.schedule(s) // it is tried again
+			}
+			return false
+		}
+		if s.Gone {
+			return false
+		}
+		next := s.Session
+		next.Outbox = slices.Clone(s.Outbox[n:])
+		a.put(s, &next)
+		a.obey(s, answer)
+	}
+	return false
+}
+
+// lastReports are those of a session that is gone.
+type lastReports struct {
+	node     string
+	to       pfcp.Destination
+	seid     uint64 // the CP function's
+	requests []pfcp.IEs
+}
+
+// deliverLast has delivered what did not fit the answer that ended a session.
+func (a *Agent) deliverLast(s *session, reports []usage.Report) {
+	if len(reports) == 0 {
+		return
+	}
+	l := &lastReports{node: s.Node, to: a.node.OfSession(s.Node, s.CPAddr), seid: s.CPSEID}
+	for part := range slices.Chunk(reports, reportsPerMessage) {
+		l.requests = append(l.requests, s.reportIEs(part))
+	}
+	a.reporters.Add(s.CPAddr, job{last: l})
+}
+
+func (a *Agent) reportLast(l *lastReports) {
+	for _, ies := range l.requests {
+		if _, err := a.report(l.node, l.to, l.seid, "usage", ies); err != nil {
+			return
+		}
+	}
+}
+
+// report sends a Session Report Request to a node; no error when the CP function has it, whatever it thinks of
+// it, unless that it knows no such session.
+func (a *Agent) report(node string, to pfcp.Destination, seid uint64, kind string, ies pfcp.IEs) (*pfcp.Message, error) {
+	if !a.settled(a.stopping) {
+		return nil, context.Canceled
+	}
+	a.node.SayLoadTo(node, &ies)
+	answer, err := a.server.RequestIEs(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies)
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			a.log.Warn("report not acknowledged", "kind", kind, "to", to(false), "cpSEID", hex(seid), "err", err)
+		}
+		return nil, err
+	}
+	a.rec.Report(kind)
+	if e := answer.Elements.First(ie.Cause); e != nil {
+		if c, err := e.Uint8(); err == nil && c != ie.CauseRequestAccepted {
+			a.log.Warn("report refused", "kind", kind, "to", to(false), "cpSEID", hex(seid), "cause", pfcp.CauseName(c))
+			if c == ie.CauseSessionContextNotFound {
+				return nil, errForgotten
+			}
+		}
+	}
+	return answer, nil
+}
+
+// errForgotten: the CP function has no such session. Nobody will ever delete it, and its address
+// may soon be another UE's, so it is dropped.
+var errForgotten = errors.New("the CP function does not know the session")
+
+func (a *Agent) dropForgotten(seid uint64, err error) {
+	if errors.Is(err, errForgotten) {
+		a.drop(seid, "forgotten by its cp")
+	}
+}

@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"errors"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+)
+
+// obey does what the answer to a Session Report Request asks for (TS 29.244 7.5.9): Update BAR, and
+// DROBU among its flags. The caller has locked the session.
+func (a *Agent) obey(s *session, answer *pfcp.Message) {
+	next, rulesChanged := s.Session, false
+	for _, e := range answer.Elements.All(ie.UpdateBARWithinSessionReportResponse) {
+		r, err := s.Rules.UpdateInReportResponse(&e)
+		if err != nil || r == nil {
+			a.log.Warn("Update BAR in a Session Report Response is not carried out", "seid", hex(s.UPSEID), "err", err)
+			continue
+		}
+		if !rulesChanged {
+			next.Rules, rulesChanged = s.Rules.Clone(), true
+		}
+		next.Rules.BARs.Put(r.ID, r)
+	}
+	t := dataplane.NewBatch()
+	if e := answer.Elements.First(ie.PFCPSRRspFlags); e != nil && len(e.Value) > 0 && e.Value[0]&srrspDROBU != 0 {
+		t.DropBuffered(s.Index)
+	}
+	if rulesChanged {
+		p, err := encode(a, s.Index, &next)
+		if err != nil {
+			a.log.Error("session cannot be stored", "seid", hex(s.UPSEID), "err", err)
+			return
+		}
+		p.add(t)
+		defer s.become(&next, p.blob) // when upf-u was lost, the replay brings it
+	}
+	conn := a.link.Current()
+	if t.Records() == 0 || conn == nil {
+		return
+	}
+	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
+		a.log.Error("what a Session Report Response asks for is refused", "seid", hex(s.UPSEID), "err", err)
+	}
+}
+
+// srrspDROBU is a bit of PFCPSRRsp-Flags (TS 29.244 8.2.32).
+const srrspDROBU = 0x01

@@ -1,0 +1,109 @@
+package agent
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/usage"
+)
+
+// SessionInfo is one session in short.
+type SessionInfo struct {
+	SEID   string       `json:"seid"` // UP SEID, hexadecimal
+	CPSEID string       `json:"cpSEID"`
+	Node   string       `json:"node"`
+	UE     netip.Addr   `json:"ueIPAddress"`
+	UE6    netip.Prefix `json:"ueIPv6Prefix,omitzero"`
+	// NetworkInstance in which they are.
+	NetworkInstance string `json:"networkInstance,omitempty"`
+	NAT44           *NAT44 `json:"nat44,omitempty"`
+	// Ethernet is true of an Ethernet PDU session, and MACs are the addresses that were heard behind it.
+	Ethernet bool     `json:"ethernet,omitempty"`
+	MACs     []string `json:"macAddresses,omitempty"`
+	// Flows are those of applications by domain name that the CP function was told have begun.
+	Flows   []string  `json:"applicationFlows,omitempty"`
+	Index   uint32    `json:"index"`
+	PDRs    int       `json:"pdrs"`
+	UL      uint64    `json:"uplinkOctets"` // of the URR that counts most
+	DL      uint64    `json:"downlinkOctets"`
+	Created time.Time `json:"created"`
+}
+
+// NAT44 is a session's block of ports of a public address.
+type NAT44 struct {
+	Address netip.Addr `json:"address"`
+	Ports   string     `json:"ports"` // first-last
+}
+
+// SessionDetail is one session with its rules and usage.
+type SessionDetail struct {
+	SessionInfo
+	Rules  *rules.Set              `json:"rules"`
+	Usage  map[uint32]usage.Counts `json:"usage"`
+	Outbox []usage.Report          `json:"reportsToAcknowledge,omitempty"`
+}
+
+// Sessions lists all sessions by UE address.
+func (a *Agent) Sessions() []SessionInfo {
+	out := make([]SessionInfo, 0, a.store.Sessions())
+	for index := range a.store.All("") {
+		if s := a.lock(index); s != nil {
+			out = append(out, s.info())
+			s.unlock()
+		}
+	}
+	slices.SortFunc(out, func(a, b SessionInfo) int { return cmp.Or(a.UE.Compare(b.UE), cmp.Compare(a.SEID, b.SEID)) })
+	return out
+}
+
+// Session is one session in full.
+func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
+	s := a.lockSEID(seid)
+	if s == nil {
+		return nil, false
+	}
+	defer s.unlock()
+	d := &SessionDetail{SessionInfo: s.info(), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
+	for id, m := range s.Meters.All() {
+		d.Usage[id] = m.Measured(usage.FromSlot(s.Shm.URR(m.Slot)))
+	}
+	return d, true
+}
+
+// info is of a locked session.
+func (s *session) info() SessionInfo {
+	i := SessionInfo{
+		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), NetworkInstance: s.Rules.NetworkInstance(), Index: s.Index,
+		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
+	}
+	i.Ethernet = s.Rules.Ethernet
+	for _, station := range s.Stations {
+		i.MACs = append(i.MACs, station.String())
+	}
+	for k := range s.Flows {
+		i.Flows = append(i.Flows, s.Flows[k].String())
+	}
+	i.NAT44 = s.agent.showBlock(&s.Session)
+	for _, m := range s.Meters.All() {
+		if c := m.Measured(usage.FromSlot(s.Shm.URR(m.Slot))); c.Total() >= i.UL+i.DL {
+			i.UL, i.DL = c.UL, c.DL
+		}
+	}
+	return i
+}
+
+func hex(v uint64) string { return "0x" + strconv.FormatUint(v, 16) }
+
+// detail is the session with that index; nil when there is none.
+func (a *Agent) detail(index uint32) *SessionDetail {
+	s := a.lock(index)
+	if s == nil {
+		return nil
+	}
+	defer s.unlock()
+	return &SessionDetail{SessionInfo: s.info(), Rules: s.Rules}
+}
