@@ -2,7 +2,6 @@ package agent
 
 import (
 	"encoding/binary"
-	"net/netip"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -23,7 +22,8 @@ func (a *Agent) established(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints 
 	} else {
 		*ies = append(*ies, 0x02)
 	}
-	*ies = appendAddr(binary.BigEndian.AppendUint64(*ies, s.UPSEID), up)
+	*ies = binary.BigEndian.AppendUint64(*ies, s.UPSEID)
+	ies.Addr(up)
 	ies.End(at)
 	created(ies, s, pdrs, endpoints)
 }
@@ -50,7 +50,7 @@ func chosen(ies *pfcp.IEs, m *rules.Match) {
 		if !f.IsValid() {
 			f = m.FTEID6
 		}
-		fteid(ies, f.TEID, m.FTEID.Addr, m.FTEID6.Addr)
+		ies.FTEID(f.TEID, m.FTEID.Addr, m.FTEID6.Addr)
 	}
 	if m.UEChosen {
 		at := ies.Begin(ie.UEIPAddress) // TS 29.244 8.2.62
@@ -61,36 +61,11 @@ func chosen(ies *pfcp.IEs, m *rules.Match) {
 		if m.UEPrefix.IsValid() {
 			flags |= 0x01
 		}
-		*ies = appendAddr(appendAddr(append(*ies, flags), m.UEAddress), m.UEPrefix.Addr())
+		*ies = append(*ies, flags)
+		ies.Addr(m.UEAddress)
+		ies.Addr(m.UEPrefix.Addr())
 		ies.End(at)
 	}
-}
-
-// fteid appends an F-TEID (TS 29.244 8.2.3).
-func fteid(ies *pfcp.IEs, teid uint32, v4, v6 netip.Addr) {
-	at := ies.Begin(ie.FTEID)
-	flags := uint8(0)
-	if v4.IsValid() {
-		flags |= 0x01
-	}
-	if v6.IsValid() {
-		flags |= 0x02
-	}
-	*ies = appendAddr(appendAddr(binary.BigEndian.AppendUint32(append(*ies, flags), teid), v4), v6)
-	ies.End(at)
-}
-
-// appendAddr appends an address, if there is one.
-func appendAddr(b pfcp.IEs, a netip.Addr) pfcp.IEs {
-	switch {
-	case a.Is4():
-		v := a.As4()
-		return append(b, v[:]...)
-	case a.IsValid():
-		v := a.As16()
-		return append(b, v[:]...)
-	}
-	return b
 }
 
 // modified appends the IEs of the answer beside the cause.

@@ -113,14 +113,14 @@ func (a *Agent) report(node string, to pfcp.Destination, seid uint64, kind strin
 	answer, err := a.server.RequestIEs(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			a.log.Warn("report not acknowledged", "kind", kind, "to", to(false), "cpSEID", hex(seid), "err", err)
+			a.log.Warn("report not acknowledged", "kind", kind, "to", to(false), "cpSEID", pfcp.Hex(seid), "err", err)
 		}
 		return nil, err
 	}
 	a.rec.Report(kind)
 	if e := answer.Elements.First(ie.Cause); e != nil {
 		if c, err := e.Uint8(); err == nil && c != ie.CauseRequestAccepted {
-			a.log.Warn("report refused", "kind", kind, "to", to(false), "cpSEID", hex(seid), "cause", pfcp.CauseName(c))
+			a.log.Warn("report refused", "kind", kind, "to", to(false), "cpSEID", pfcp.Hex(seid), "cause", pfcp.CauseName(c))
 			if c == ie.CauseSessionContextNotFound {
 				return nil, errForgotten
 			}

@@ -33,7 +33,7 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 	var ies pfcp.IEs
 	ies.Octets(ie.ReportType, reportsDownlinkData)
 	if err := ies.Add(ie.NewDownlinkDataReport(downlinkData(pdr, qfi, tos>>2)...)); err != nil {
-		a.log.Error("downlink data cannot be reported", "seid", hex(s.UPSEID), "err", err)
+		a.log.Error("downlink data cannot be reported", "seid", pfcp.Hex(s.UPSEID), "err", err)
 		return
 	}
 	for !s.Gone && s.waits(pdr) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -32,7 +33,7 @@ func (a *Agent) drop(seid uint64, reason string) {
 	defer s.unlock()
 	a.end(s)
 	a.rec.SessionsDropped(reason, 1)
-	a.log.Warn("session dropped", "seid", hex(s.UPSEID), "cpSEID", hex(s.CPSEID), "node", s.Node, "ue", s.Rules.UEAddress(), "reason", reason)
+	a.log.Warn("session dropped", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(s.CPSEID), "node", s.Node, "ue", s.Rules.UEAddress(), "reason", reason)
 }
 
 // end ends a session in upf-u and here. The caller has locked it.

@@ -70,13 +70,13 @@ func (a *Agent) deletedBefore(m *pfcp.Message, answer *pfcp.Answer) bool {
 	}
 	var e ending
 	if err := e.decode(blob, a.store.Known()); err != nil {
-		a.log.Error("a deletion cannot be read", "seid", hex(m.SEID), "err", err)
+		a.log.Error("a deletion cannot be read", "seid", pfcp.Hex(m.SEID), "err", err)
 		return false
 	}
 	if !e.done || !e.Last.Is(m.Sequence, m.Digest(), a.world.Now()) || a.node.SpeaksForSession(e.Node, e.CPAddr, m.From.Addr()) != nil {
 		return false
 	}
-	a.log.Info("a request that was executed before is answered", "seid", hex(m.SEID), "sequence", m.Sequence)
+	a.log.Info("a request that was executed before is answered", "seid", pfcp.Hex(m.SEID), "sequence", m.Sequence)
 	s := &session{agent: a, Lease: store.Lease{Session: e.Session}}
 	answer.SEID = e.CPSEID
 	a.deleted(&answer.IEs, s, e.Last.Reports)

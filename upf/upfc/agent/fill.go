@@ -28,6 +28,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -647,7 +648,7 @@ func (a *Agent) giveUp(index uint32, why error) {
 		return
 	}
 	defer s.unlock()
-	a.log.Error("session lost in a replay", "seid", hex(s.UPSEID), "err", why)
+	a.log.Error("session lost in a replay", "seid", pfcp.Hex(s.UPSEID), "err", why)
 	a.rec.SessionsDropped("replay", 1)
 	a.forget(s)
 	a.freeSlots(s)

@@ -62,7 +62,7 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	if !errors.As(err, &r) {
 		r = &pfcp.Reject{Cause: ie.CauseSystemFailure, Detail: err.Error()}
 	}
-	a.log.Warn("request rejected", "message", pfcp.TypeName(m.Type), "from", m.From, "seid", hex(m.SEID), "cause", pfcp.CauseName(r.Cause), "offendingIE", r.Offending, "reason", r.Error())
+	a.log.Warn("request rejected", "message", pfcp.TypeName(m.Type), "from", m.From, "seid", pfcp.Hex(m.SEID), "cause", pfcp.CauseName(r.Cause), "offendingIE", r.Offending, "reason", r.Error())
 	answer.IEs = answer.IEs[:before]
 	answer.Refuse(r)
 	a.node.SayLoad(m, &answer.IEs)

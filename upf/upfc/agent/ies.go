@@ -62,8 +62,8 @@ func (s *session) application(urr uint32) string {
 
 func remoteFTEID(ies *pfcp.IEs, f rules.FTEID) {
 	if f.Addr.Is6() {
-		fteid(ies, f.TEID, netip.Addr{}, f.Addr)
+		ies.FTEID(f.TEID, netip.Addr{}, f.Addr)
 	} else {
-		fteid(ies, f.TEID, f.Addr, netip.Addr{})
+		ies.FTEID(f.TEID, f.Addr, netip.Addr{})
 	}
 }

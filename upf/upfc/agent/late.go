@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
@@ -19,7 +20,7 @@ func (a *Agent) AddLate(late []usage.Late) {
 	}
 	for _, l := range late {
 		if err := a.addLate(l); err != nil {
-			a.log.Error("usage of a hand-over is lost", "seid", hex(l.UPSEID), "urr", l.URR, "err", err)
+			a.log.Error("usage of a hand-over is lost", "seid", pfcp.Hex(l.UPSEID), "urr", l.URR, "err", err)
 		}
 	}
 }

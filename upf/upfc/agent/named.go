@@ -85,7 +85,7 @@ func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n store.
 		switch conn := a.link.Current(); {
 		case !restores(m) && s.Made.Digest == m.Digest():
 			defer s.unlock()
-			a.log.Info("a request that established a session before is answered", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "from", m.From)
+			a.log.Info("a request that established a session before is answered", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(n.SEID), "node", n.Node, "from", m.From)
 			a.madeBefore(ies, s)
 			return true, nil
 		case !restores(m):
@@ -148,7 +148,7 @@ func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n sto
 		a.put(s, &more)
 		a.deliver(s)
 	}
-	a.log.Info("a session is restored otherwise than it was", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "from", m.From)
+	a.log.Info("a session is restored otherwise than it was", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(n.SEID), "node", n.Node, "from", m.From)
 	a.established(ies, s, c.Chosen, c.ChosenEndpoints)
 	return nil
 }

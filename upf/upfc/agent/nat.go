@@ -102,7 +102,7 @@ func (h always) WithGroup(name string) slog.Handler       { return always{h.Hand
 // recordBlock is the record of a block that is given or returned. The UPF knows no subscriber identity: the UE's address and the
 // session's SEID are what others know it by.
 func (a *Agent) recordBlock(what string, s *state.Session, b nat.Block, config nat.Config, instance string) {
-	a.records.Info("NAT44 block "+what, "networkInstance", instance, "ue", s.Rules.UEAddress(), "address", b.Addr, "ports", config.Text(b), "seid", hex(s.UPSEID), "node", s.Node)
+	a.records.Info("NAT44 block "+what, "networkInstance", instance, "ue", s.Rules.UEAddress(), "address", b.Addr, "ports", config.Text(b), "seid", pfcp.Hex(s.UPSEID), "node", s.Node)
 }
 
 // takeBlock gives next, which the session is to become, its block; undo gives it back.
@@ -213,7 +213,7 @@ func (a *Agent) renewBlock(s *session) (renewed bool) {
 	}
 	next := s.Session
 	if _, err := a.takeBlock(s, &next); err != nil {
-		a.log.Error("a session's packets cannot leave", "seid", hex(s.UPSEID), "networkInstance", instance, "err", err)
+		a.log.Error("a session's packets cannot leave", "seid", pfcp.Hex(s.UPSEID), "networkInstance", instance, "err", err)
 		return renewed
 	}
 	renewed = renewed || next.NAT.IsValid()

@@ -16,7 +16,7 @@ func (a *Agent) obey(s *session, answer *pfcp.Message) {
 	for _, e := range answer.Elements.All(ie.UpdateBARWithinSessionReportResponse) {
 		r, err := s.Rules.UpdateInReportResponse(&e)
 		if err != nil || r == nil {
-			a.log.Warn("Update BAR in a Session Report Response is not carried out", "seid", hex(s.UPSEID), "err", err)
+			a.log.Warn("Update BAR in a Session Report Response is not carried out", "seid", pfcp.Hex(s.UPSEID), "err", err)
 			continue
 		}
 		if !rulesChanged {
@@ -31,7 +31,7 @@ func (a *Agent) obey(s *session, answer *pfcp.Message) {
 	if rulesChanged {
 		p, err := encode(a, s.Index, &next)
 		if err != nil {
-			a.log.Error("session cannot be stored", "seid", hex(s.UPSEID), "err", err)
+			a.log.Error("session cannot be stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
 			return
 		}
 		p.add(t)
@@ -42,7 +42,7 @@ func (a *Agent) obey(s *session, answer *pfcp.Message) {
 		return
 	}
 	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
-		a.log.Error("what a Session Report Response asks for is refused", "seid", hex(s.UPSEID), "err", err)
+		a.log.Error("what a Session Report Response asks for is refused", "seid", pfcp.Hex(s.UPSEID), "err", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -106,7 +107,7 @@ func (a *Agent) measure(index uint32, told bool) {
 		}
 		err := conn.Transact(t)
 		if err != nil && !errors.Is(err, dataplane.ErrLost) {
-			a.log.Error("usage not stored", "seid", hex(s.UPSEID), "err", err)
+			a.log.Error("usage not stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
 		}
 		s.become(&next, blob)
 		a.countReports(reports)
@@ -231,6 +232,6 @@ func (a *Agent) put(s *session, next *state.Session) {
 	t := dataplane.NewBatch()
 	t.State(s.Index, blob)
 	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
-		a.log.Error("session not stored", "seid", hex(s.UPSEID), "err", err)
+		a.log.Error("session not stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
 	}
 }

@@ -132,7 +132,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 		return node.NoAssociation(n.Node)
 	}
 	if a.log.Enabled(ctx, slog.LevelDebug) {
-		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
+		a.log.Debug("session established", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(n.SEID), "node", n.Node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
 	}
 	a.established(ies, s, change.Chosen, change.ChosenEndpoints)
 	return nil
@@ -193,7 +193,7 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message, answer *pfcp.An
 	}
 	defer s.unlock()
 	if s.Last.Is(m.Sequence, m.Digest(), a.world.Now()) {
-		a.log.Info("a request that an earlier upf-c executed is answered", "seid", hex(s.UPSEID), "sequence", m.Sequence)
+		a.log.Info("a request that an earlier upf-c executed is answered", "seid", pfcp.Hex(s.UPSEID), "sequence", m.Sequence)
 		a.modified(&answer.IEs, s, s.Last.Chosen, s.Last.Created, s.Last.Reports, 0)
 		return nil
 	}
@@ -220,7 +220,7 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message, answer *pfcp.An
 	}
 	a.tellNewReporters(s, before)
 	if a.log.Enabled(ctx, slog.LevelDebug) {
-		a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
+		a.log.Debug("session modified", "seid", pfcp.Hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
 	}
 	answer.SEID = s.CPSEID
 	a.modified(&answer.IEs, s, change.Chosen, change.ChosenEndpoints, reports, additional)
@@ -259,7 +259,7 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer
 	a.forget(s)
 	a.freeSlots(s)
 	if a.log.Enabled(ctx, slog.LevelDebug) {
-		a.log.Debug("session deleted", "seid", hex(s.UPSEID), "node", s.Node)
+		a.log.Debug("session deleted", "seid", pfcp.Hex(s.UPSEID), "node", s.Node)
 	}
 	return nil
 }

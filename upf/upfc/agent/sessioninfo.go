@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-	"strconv"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
@@ -77,7 +77,7 @@ func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
 // info is of a locked session.
 func (s *session) info() SessionInfo {
 	i := SessionInfo{
-		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), NetworkInstance: s.Rules.NetworkInstance(), Index: s.Index,
+		SEID: pfcp.Hex(s.UPSEID), CPSEID: pfcp.Hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), NetworkInstance: s.Rules.NetworkInstance(), Index: s.Index,
 		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
 	}
 	i.Ethernet = s.Rules.Ethernet
@@ -95,8 +95,6 @@ func (s *session) info() SessionInfo {
 	}
 	return i
 }
-
-func hex(v uint64) string { return "0x" + strconv.FormatUint(v, 16) }
 
 // detail is the session with that index; nil when there is none.
 func (a *Agent) detail(index uint32) *SessionDetail {

@@ -16,6 +16,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
 	"core5g.dev/core5g/upf/upfc/agent/peers"
+	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/trace"
 )
 
@@ -90,7 +91,7 @@ func Handler(s Source) http.Handler {
 		}
 		d, ok := s.Session(seid)
 		if !ok {
-			http.Error(w, noSession("SEID "+hex(seid)).Error(), http.StatusNotFound)
+			http.Error(w, noSession("SEID "+pfcp.Hex(seid)).Error(), http.StatusNotFound)
 			return
 		}
 		out := Session{SessionDetail: d}
@@ -142,8 +143,6 @@ func write(w http.ResponseWriter, v any) {
 	e.SetIndent("", "  ")
 	_ = e.Encode(v) // the asker went away
 }
-
-func hex(v uint64) string { return "0x" + strconv.FormatUint(v, 16) }
 
 // failure is an error with its HTTP status.
 type failure struct {
@@ -207,7 +206,7 @@ func filter(q url.Values) (func(*agent.SessionInfo) bool, error) {
 		if wrong != nil {
 			return nil, wrong
 		}
-		seid = hex(n)
+		seid = pfcp.Hex(n)
 	}
 	if v := q.Get("ue"); v != "" {
 		a, err := netip.ParseAddr(v)

@@ -3,6 +3,7 @@ package pfcp
 import (
 	"encoding/binary"
 	"errors"
+	"net/netip"
 
 	"github.com/wmnsk/go-pfcp/ie"
 )
@@ -42,6 +43,34 @@ func (b *IEs) Begin(ieType uint16) (at int) {
 // End ends it.
 func (b *IEs) End(at int) {
 	binary.BigEndian.PutUint16((*b)[at+2:], uint16(len(*b)-at-4))
+}
+
+// FTEID appends an F-TEID (TS 29.244 8.2.3) with the addresses that there are.
+func (b *IEs) FTEID(teid uint32, v4, v6 netip.Addr) {
+	at := b.Begin(ie.FTEID)
+	flags := uint8(0)
+	if v4.IsValid() {
+		flags |= 0x01
+	}
+	if v6.IsValid() {
+		flags |= 0x02
+	}
+	*b = binary.BigEndian.AppendUint32(append(*b, flags), teid)
+	b.Addr(v4)
+	b.Addr(v6)
+	b.End(at)
+}
+
+// Addr appends an address to a value, if there is one.
+func (b *IEs) Addr(a netip.Addr) {
+	switch {
+	case a.Is4():
+		v := a.As4()
+		*b = append(*b, v[:]...)
+	case a.IsValid():
+		v := a.As16()
+		*b = append(*b, v[:]...)
+	}
 }
 
 // Add appends IEs of go-pfcp. It appends none of them when there is an error.

@@ -2,6 +2,7 @@ package pfcp
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/wmnsk/go-pfcp/ie"
 )
@@ -99,3 +100,6 @@ func CauseName(c uint8) string {
 	}
 	return fmt.Sprintf("cause_%d", c)
 }
+
+// Hex is a SEID as logs and listings have it.
+func Hex(seid uint64) string { return "0x" + strconv.FormatUint(seid, 16) }
