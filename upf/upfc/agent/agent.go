@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/upf/upfc/agent/addresses"
+	"core5g.dev/core5g/upf/upfc/agent/applications"
 	"core5g.dev/core5g/upf/upfc/agent/link"
 	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/agent/pace"
@@ -47,8 +48,9 @@ type Agent struct {
 	node         *node.Node                   // as CP functions know it
 	link         *link.Link                   // to upf-u
 	predefined   map[string]*rules.Predefined // of the configuration
-	applications applications                 // of PFDs
-	pfdChange    sync.Mutex                   // held by the one request that changes PFDs
+	applications *applications.Applications
+	toldDomains  atomic.Bool // upf-u has heard of domain names
+	pfdChange    sync.Mutex  // held by the one request that changes PFDs
 	store        *store.Store[*session]
 	policies     sync.Pool // of *policy
 	puts         sync.Pool // of *put
@@ -108,7 +110,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a := &Agent{
 		cfg: cfg, log: log, records: slog.New(always{log.Handler()}), rec: rec, world: w,
 		serving:      make(chan struct{}),
-		applications: applications{log: log, by: map[string]catalogue{}},
+		applications: applications.New(log),
 		postponed:    map[uint32]bool{},
 		wheel:        pace.NewWheel(w.Machine),
 		traffic:      newTraffic(w.Now()),
@@ -127,7 +129,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a.node = node.New(node.Owner{
 		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine,
 		Predefined: len(a.predefined) > 0, ChoosesUEs: a.chooser.ChoosesUEs(),
-		Drop: a.dropSessionsOf, Persist: a.persistMeta, Forget: a.applications.forget, Page: a.list, SendsTo: a.store.SendsTo, Workers: a.workers, Full: a.tablesFull,
+		Drop: a.dropSessionsOf, Persist: a.persistMeta, Forget: a.applications.Forget, Page: a.list, SendsTo: a.store.SendsTo, Workers: a.workers, Full: a.tablesFull,
 	})
 	a.peers = peers.New(peers.Owner{
 		Echo: cfg.GTPU.Echo, Own: a.own(), Log: log, Machine: w.Machine,

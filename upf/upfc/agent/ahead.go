@@ -202,7 +202,7 @@ func (h *Ahead) adopt() bool {
 		return false
 	}
 	a := h.as
-	groups, changed := a.groups.list(), a.applications.replace(meta.PFDs)
+	groups, changed := a.groups.list(), a.applications.Replace(meta.PFDs)
 	a.groups.adopt(meta.Groups)
 	now := a.groups.list()
 	return changed || len(now) < len(groups) || !reflect.DeepEqual(groups, now[:len(groups)])

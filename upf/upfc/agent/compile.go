@@ -26,7 +26,7 @@ type put struct {
 func newPut(a *Agent) *put {
 	p := &put{}
 	p.in = compile.Input{
-		Applications: func(id string) *rules.ApplicationPFDs { return a.applications.get(p.node, id) },
+		Applications: func(id string) *rules.ApplicationPFDs { return a.applications.Get(p.node, id) },
 		Predefined:   func(name string) *rules.Predefined { return a.predefined[name] },
 		Local:        a.own(),
 	}

@@ -251,7 +251,7 @@ func (a *Agent) memories(conn *dataplane.Conn, old *store.Left) func(life uint8)
 // adoptMeta makes what META has ours.
 func (a *Agent) adoptMeta(meta *state.Meta) {
 	a.node.Adopt(meta)
-	a.applications.adopt(meta.PFDs)
+	a.applications.Adopt(meta.PFDs)
 	a.groups.adopt(meta.Groups)
 }
 

@@ -44,7 +44,7 @@ func (a *Agent) takeFlows(index uint32) {
 	}
 	defer s.unlock()
 	list := slices.DeleteFunc(a.flows.Take(index), func(e flowEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
-	now, begun, ended := changeFlows(s.Flows, list, func(number uint64) string { return a.applications.named(s.Node, number) })
+	now, begun, ended := changeFlows(s.Flows, list, func(number uint64) string { return a.applications.Named(s.Node, number) })
 	if len(begun)+len(ended) == 0 {
 		return
 	}

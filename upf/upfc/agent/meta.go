@@ -15,7 +15,7 @@ func (a *Agent) keepMeta() {
 
 // metaBlob is META as it is now, with so many groups.
 func (a *Agent) metaBlob() (blob []byte, groups int) {
-	m := a.node.Meta(func(m *state.Meta) { m.PFDs, m.Groups = a.applications.list(), a.groups.list() })
+	m := a.node.Meta(func(m *state.Meta) { m.PFDs, m.Groups = a.applications.List(), a.groups.list() })
 	return state.EncodeMeta(&m), len(m.Groups)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/applications"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -19,8 +20,8 @@ import (
 
 // tellDomains gives upf-u the domains of all applications, where there are some, or were.
 func (a *Agent) tellDomains(conn *dataplane.Conn) error {
-	list := a.applications.domains()
-	if len(list) == 0 && !a.applications.told.Load() {
+	list := a.applications.Domains()
+	if len(list) == 0 && !a.toldDomains.Load() {
 		return nil
 	}
 	t := dataplane.NewBatch()
@@ -28,7 +29,7 @@ func (a *Agent) tellDomains(conn *dataplane.Conn) error {
 	if err := conn.Transact(t); err != nil {
 		return a.refusal(err)
 	}
-	a.applications.told.Store(true)
+	a.toldDomains.Store(true)
 	return nil
 }
 
@@ -44,9 +45,9 @@ func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
 	}
 	a.pfdChange.Lock()
 	defer a.pfdChange.Unlock()
-	before := a.applications.of(node)
+	before := a.applications.Of(node)
 	// Without any Application ID's PFDs, all are taken away.
-	next, changed := catalogue{}, []string{}
+	next, changed := applications.Catalogue{}, []string{}
 	if m.Elements.First(ie.ApplicationIDsPFDs) != nil {
 		for id, p := range before {
 			next[id] = p
@@ -65,14 +66,14 @@ func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
 		if err != nil {
 			return err
 		}
-		p.Number = applicationNumber(node, p.ID)
+		p.Number = applications.Number(node, p.ID)
 		if changed = append(changed, p.ID); !p.Empty() {
 			next[p.ID] = p
 		} else {
 			delete(next, p.ID)
 		}
 	}
-	if octets, domains := a.applications.described(node, next); octets > maxDescribed || domains > abi.DomainsMax {
+	if octets, domains := a.applications.Described(node, next); octets > maxDescribed || domains > abi.DomainsMax {
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.ApplicationIDsPFDs, Detail: "more PFDs than upf-u can keep for us"}
 	}
 	if err := a.describe(conn, node, next, changed); err != nil {
@@ -91,8 +92,8 @@ const maxDescribed = abi.MsgMax / 2
 
 // describe puts a catalogue into force: from now on sessions are compiled with it, and those that
 // use an application that changed are compiled anew.
-func (a *Agent) describe(conn *dataplane.Conn, node string, next catalogue, changed []string) error {
-	a.applications.put(node, next)
+func (a *Agent) describe(conn *dataplane.Conn, node string, next applications.Catalogue, changed []string) error {
+	a.applications.Put(node, next)
 	// Before the sessions: of an application that they name its domains are known.
 	if err := a.tellDomains(conn); err != nil {
 		return err

@@ -36,7 +36,7 @@ func newPolicy(a *Agent) *policy {
 		HomeTEID: func(teid uint32, set *rules.Set) uint32 {
 			return addresses.HomeTEID(a.homeOf(p.session.Index, set), teid, set)
 		},
-		Application: func(id string) bool { return a.applications.get(p.session.Node, id) != nil },
+		Application: func(id string) bool { return a.applications.Get(p.session.Node, id) != nil },
 		Predefined:  func(name string) bool { return a.predefined[name] != nil },
 		Known:       a.store.Known().Get,
 	}

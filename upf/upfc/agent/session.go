@@ -115,7 +115,7 @@ func (s *session) isByFlow(urr uint32) bool {
 		if r.PDI.Application == "" {
 			return false
 		}
-		if p := s.agent.applications.get(s.Node, r.PDI.Application); p == nil || len(p.Domains) == 0 || len(p.Flows) > 0 {
+		if p := s.agent.applications.Get(s.Node, r.PDI.Application); p == nil || len(p.Domains) == 0 || len(p.Flows) > 0 {
 			return false
 		}
 		any = true

@@ -188,7 +188,7 @@ func (a *Agent) Compiled(seid uint64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("upf-u does not show it: %w", err)
 	}
-	return a.applications.show(text), nil
+	return a.applications.Show(text), nil
 }
 
 // ruleText is what the rules say of a packet that PDR id matched, at a stage.

@@ -1,4 +1,4 @@
-package agent
+package applications
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"core5g.dev/core5g/upf/abi"
@@ -18,27 +17,31 @@ import (
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
-// catalogue is what one CP function provided, by Application ID. It is replaced, never changed.
-type catalogue map[string]*rules.ApplicationPFDs
+// Catalogue is what one CP function provided, by Application ID. It is replaced, never changed.
+type Catalogue map[string]*rules.ApplicationPFDs
 
-// applications are those that CP functions have described, by Node ID.
-type applications struct {
-	log  *slog.Logger
-	told atomic.Bool // upf-u has heard of domain names
+// Applications are those that CP functions have described, by Node ID.
+type Applications struct {
+	log *slog.Logger
 
 	mu sync.Mutex
-	by map[string]catalogue
+	by map[string]Catalogue
 }
 
-// of are a node's.
-func (a *applications) of(node string) catalogue {
+// New knows none yet.
+func New(log *slog.Logger) *Applications {
+	return &Applications{log: log, by: map[string]Catalogue{}}
+}
+
+// Of are a node's.
+func (a *Applications) Of(node string) Catalogue {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.by[node]
 }
 
-// put makes next a node's.
-func (a *applications) put(node string, next catalogue) {
+// Put makes next a node's.
+func (a *Applications) Put(node string, next Catalogue) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(next) == 0 {
@@ -48,37 +51,37 @@ func (a *applications) put(node string, next catalogue) {
 	}
 }
 
-// forget takes a node's away.
-func (a *applications) forget(node string) { a.put(node, nil) }
+// Forget takes a node's away.
+func (a *Applications) Forget(node string) { a.Put(node, nil) }
 
-// replace makes all of them those that META has, and says whether that is a change.
-func (a *applications) replace(list []state.PFD) bool {
+// Replace makes all of them those that META has, and says whether that is a change.
+func (a *Applications) Replace(list []state.PFD) bool {
 	a.mu.Lock()
 	before := a.by
-	a.by = map[string]catalogue{}
+	a.by = map[string]Catalogue{}
 	a.mu.Unlock()
-	a.adopt(list)
+	a.Adopt(list)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !reflect.DeepEqual(before, a.by)
 }
 
-// get is one of a node's as it is now.
-func (a *applications) get(node, id string) *rules.ApplicationPFDs {
+// Get is one of a node's as it is now.
+func (a *Applications) Get(node, id string) *rules.ApplicationPFDs {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.by[node][id]
 }
 
-// applicationNumber is by what upf-u knows an application. It follows from the name, so that upf-u, a new upf-c and a standby agree
+// Number is by what upf-u knows an application. It follows from the name, so that upf-u, a new upf-c and a standby agree
 // without a word.
-func applicationNumber(node, id string) uint64 {
+func Number(node, id string) uint64 {
 	sum := sha256.Sum256([]byte(node + "\x00" + id))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// named is the Application ID of a node's application that upf-u knows by a number; empty: it is described no more.
-func (a *applications) named(node string, number uint64) string {
+// Named is the Application ID of a node's application that upf-u knows by a number; empty: it is described no more.
+func (a *Applications) Named(node string, number uint64) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for id, p := range a.by[node] {
@@ -89,8 +92,8 @@ func (a *applications) named(node string, number uint64) string {
 	return ""
 }
 
-// show puts the names of applications where upf-u has their numbers.
-func (a *applications) show(text []byte) []byte {
+// Show puts the names of applications where upf-u has their numbers.
+func (a *Applications) Show(text []byte) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.by {
@@ -103,8 +106,8 @@ func (a *applications) show(text []byte) []byte {
 	return text
 }
 
-// domains are those of all applications, as upf-u wants them.
-func (a *applications) domains() (list []dataplane.Domain) {
+// Domains are those of all applications, as upf-u wants them.
+func (a *Applications) Domains() (list []dataplane.Domain) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	flag := func(set bool, flag uint8) uint8 {
@@ -126,9 +129,9 @@ func (a *applications) domains() (list []dataplane.Domain) {
 	return list
 }
 
-// described is what all PFDs take, and how many domain names they have, were next those of a node. The domains travel in one datagram, too.
-func (a *applications) described(node string, next catalogue) (octets, domains int) {
-	count := func(c catalogue) {
+// Described is what all PFDs take, and how many domain names they have, were next those of a node. The domains travel in one datagram, too.
+func (a *Applications) Described(node string, next Catalogue) (octets, domains int) {
+	count := func(c Catalogue) {
 		for id, p := range c {
 			octets += len(id) + 16
 			for _, d := range p.Descriptions {
@@ -151,8 +154,8 @@ func (a *applications) described(node string, next catalogue) (octets, domains i
 	return octets, domains
 }
 
-// list are the PFDs as META has them.
-func (a *applications) list() []state.PFD {
+// List are the PFDs as META has them.
+func (a *Applications) List() []state.PFD {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var out []state.PFD
@@ -168,12 +171,12 @@ func (a *applications) list() []state.PFD {
 	return out
 }
 
-// adopt makes those that META has ours.
-func (a *applications) adopt(list []state.PFD) {
+// Adopt makes those that META has ours.
+func (a *Applications) Adopt(list []state.PFD) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, k := range list {
-		p := &rules.ApplicationPFDs{ID: k.Application, Number: applicationNumber(k.Node, k.Application), Descriptions: k.Flows}
+		p := &rules.ApplicationPFDs{ID: k.Application, Number: Number(k.Node, k.Application), Descriptions: k.Flows}
 		for _, text := range k.Flows {
 			f, err := rules.ParseFlow(text)
 			if err != nil {
@@ -191,7 +194,7 @@ func (a *applications) adopt(list []state.PFD) {
 			p.Domains = append(p.Domains, *d)
 		}
 		if a.by[k.Node] == nil {
-			a.by[k.Node] = catalogue{}
+			a.by[k.Node] = Catalogue{}
 		}
 		a.by[k.Node][k.Application] = p
 	}
