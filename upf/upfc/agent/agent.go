@@ -11,6 +11,7 @@ import (
 
 	"core5g.dev/core5g/upf/upfc/agent/addresses"
 	"core5g.dev/core5g/upf/upfc/agent/applications"
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/link"
 	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/agent/pace"
@@ -51,9 +52,10 @@ type Agent struct {
 	applications *applications.Applications
 	toldDomains  atomic.Bool // upf-u has heard of domain names
 	pfdChange    sync.Mutex  // held by the one request that changes PFDs
-	store        *store.Store[*session]
-	policies     sync.Pool // of *policy
-	puts         sync.Pool // of *put
+	leases       *leases.Leases
+	store        *store.Store[*leases.Session] // theirs
+	policies     sync.Pool                     // of *policy
+	puts         sync.Pool                     // of *put
 	wheel        *pace.Wheel
 	chooser      *addresses.Chooser // of F-TEIDs and UE addresses
 	peers        *peers.Peers       // of GTP-U
@@ -117,7 +119,8 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		underWay:     underWay{machine: w.Machine, names: map[store.CPName]chan struct{}{}},
 	}
 	a.predefined, _ = cfg.Predefined() // Parse has refused what cannot be read
-	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
+	a.leases = leases.New(leases.Owner{Log: log, Machine: w.Machine, Application: a.applications.Get})
+	a.store = a.leases.Store
 	a.policies.New = func() any { return newPolicy(a) }
 	a.puts.New = func() any { return newPut(a) }
 	a.chooser = addresses.New(cfg, a.own(), w.Random)

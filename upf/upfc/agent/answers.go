@@ -5,6 +5,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -14,7 +15,7 @@ import (
 const pdnTypeIPv4v6 = 3
 
 // established answers the request that made a session: UP F-SEID, and what was chosen for it.
-func (a *Agent) established(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []uint8) {
+func (a *Agent) established(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoints []uint8) {
 	up := a.cfg.PFCP.Advertise
 	at := ies.Begin(ie.FSEID) // TS 29.244 8.2.37
 	if up.Is6() {
@@ -29,7 +30,7 @@ func (a *Agent) established(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints 
 }
 
 // created answers what was chosen here: F-TEIDs and UE addresses of PDRs and Traffic Endpoints.
-func created(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []uint8) {
+func created(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoints []uint8) {
 	for _, id := range pdrs {
 		at := ies.Begin(ie.CreatedPDR)
 		ies.Uint16(ie.PDRID, id)
@@ -69,9 +70,9 @@ func chosen(ies *pfcp.IEs, m *rules.Match) {
 }
 
 // modified appends the IEs of the answer beside the cause.
-func (a *Agent) modified(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []uint8, reports []usage.Report, additional int) {
+func (a *Agent) modified(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoints []uint8, reports []usage.Report, additional int) {
 	created(ies, s, pdrs, endpoints)
-	s.usageReports(ies, reports, additional, ie.UsageReportWithinSessionModificationResponse)
+	usageReports(s, ies, reports, additional, ie.UsageReportWithinSessionModificationResponse)
 	a.countReports(reports)
 	for range reports {
 		a.rec.Report("usage")
@@ -79,11 +80,11 @@ func (a *Agent) modified(ies *pfcp.IEs, s *session, pdrs []uint16, endpoints []u
 }
 
 // deleted appends the IEs of the answer that ends a session. What does not fit follows in requests of our own.
-func (a *Agent) deleted(ies *pfcp.IEs, s *session, reports []usage.Report) {
+func (a *Agent) deleted(ies *pfcp.IEs, s *leases.Session, reports []usage.Report) {
 	for range reports {
 		a.rec.Report("usage")
 	}
 	rest := reports[min(len(reports), reportsPerAnswer):]
 	a.deliverLast(s, rest)
-	s.usageReports(ies, reports[:len(reports)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
+	usageReports(s, ies, reports[:len(reports)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -10,7 +11,7 @@ import (
 // attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
 // was measured is carried over from the old one's memory. One that was filled ahead has counted for the session
 // since it was granted an epoch.
-func (s *session) attach(shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
+func attach(s *leases.Session, shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
 	if newBoot && s.Shm != shm && len(s.Meters) > 0 {
 		meters := s.Meters
 		if s.Shared {
@@ -22,7 +23,7 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
 			if ahead != nil && !s.Shm.Same(shm) {
 				now = ahead.before(m.Slot)
 			}
-			m.Move(u, s.read(u, m.Slot), m.Slot, now)
+			m.Move(u, s.Read(u, m.Slot), m.Slot, now)
 			if s.Shm.Gone() { // nobody knows whether packets came since
 				m.Mark = now.Packets()
 			}
@@ -34,19 +35,19 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
 }
 
 // arms are the volumes at which upf-u is to speak up.
-func (s *session) arms() []abi.UrrArm {
+func arms(s *leases.Session) []abi.UrrArm {
 	out := make([]abi.UrrArm, 0, len(s.Meters))
 	for id, m := range s.Meters.All() {
 		u := s.Rules.URRs.Get(id)
-		out = append(out, m.Arm(u, s.read(u, m.Slot), s.Index))
+		out = append(out, m.Arm(u, s.Read(u, m.Slot), s.Index))
 	}
 	return out
 }
 
 // rest is what upf-u lacks of a session that it may have from ahead.
-func (s *session) rest(a *Agent, ahead *Ahead) (*put, error) {
+func rest(s *leases.Session, a *Agent, ahead *Ahead) (*put, error) {
 	if !ahead.has(s.Index) {
-		return s.encode(a)
+		return encodeOf(a, s)
 	}
 	p := a.puts.Get().(*put)
 	p.index, p.rules, p.blob = s.Index, false, state.AppendSession(p.blob[:0], &s.Session)

@@ -52,11 +52,11 @@ func (a *Agent) explain(err error) error {
 	if !errors.As(err, &t) {
 		return err
 	}
-	h := a.lock(t.refused.Holder)
+	h := a.leases.Lock(t.refused.Holder)
 	if h == nil {
 		return a.refusal(t.refused) // it is going
 	}
-	defer h.unlock()
+	defer h.Unlock()
 	for id, f := range t.next.FTEIDs() {
 		for _, g := range h.Rules.FTEIDs() {
 			if t.refused.Refusal == abi.RefusedFteid && f == g {

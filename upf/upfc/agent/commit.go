@@ -8,6 +8,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -20,7 +21,7 @@ import (
 // the session's state as the request changes it, but for its rules. When it fails, nothing has
 // changed. It returns the usage reports that the answer is to carry, and how many follow in requests
 // of our own. The caller has locked s.
-func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *rules.Change) (reports []usage.Report, additional int, err error) {
+func (a *Agent) commit(conn *dataplane.Conn, s *leases.Session, next state.Session, c *rules.Change) (reports []usage.Report, additional int, err error) {
 	next.Rules = c.Next
 	next.QERSlots, next.GBRSlots, next.Meters = s.QERSlots.CloneFor(len(c.Next.QERs)), s.GBRSlots.Clone(), s.Meters.CloneFor(len(c.Next.URRs))
 	now := a.world.Now()
@@ -44,11 +45,11 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	// What is reported is reported of the old rules; a quota that comes along counts from there.
 	var removed *usage.Session
 	if len(s.Meters) > 0 {
-		acct := s.account()
+		acct := s.Account()
 		reports = acct.Report(usage.TriggerImmediate, c.Query...)
 		reports = append(reports, acct.Linked(c.RemovedURRs)...)
 		if len(c.RemovedURRs) > 0 {
-			removed = usage.Begin(s.Rules, nil, s.read)
+			removed = usage.Begin(s.Rules, nil, s.Read)
 		}
 		for _, id := range c.RemovedURRs {
 			removed.Meters.Put(id, acct.Meters.Get(id))
@@ -86,7 +87,7 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	for i := range next.Meters {
 		id, m := next.Meters[i].ID, &next.Meters[i].Value
 		u := c.Next.URRs.Get(id)
-		r := readingOf(s.Shm, u, m.Slot, now)
+		r := leases.Reading(s.Shm, u, m.Slot, now)
 		arm := m.Arm(u, r, s.Index)
 		if before, ok := s.Meters.Find(id); !ok || before.Slot != m.Slot || before.Arm(s.Rules.URRs.Get(id), r, s.Index) != arm {
 			t.Arm(arm)
@@ -105,7 +106,7 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 
 	// From here on the change has happened.
 	old := s.Session
-	s.become(&next, p.blob)
+	s.Become(&next, p.blob)
 	a.trim(s, old.Rules, next.Rules)
 	if old.NAT != next.NAT {
 		a.returnBlock(s.Index, &old)
@@ -129,11 +130,11 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 
 // lastReports are those of URRs that are removed, as far as they are known before the rules are out of
 // force: what a repetition of the request is told when upf-c dies before it answers.
-func (a *Agent) lastReports(s *session, removed []uint32) []usage.Report {
+func (a *Agent) lastReports(s *leases.Session, removed []uint32) []usage.Report {
 	if len(removed) == 0 {
 		return nil
 	}
-	acct := usage.Begin(s.Rules, s.Meters, s.read)
+	acct := usage.Begin(s.Rules, s.Meters, s.Read)
 	return acct.Report(usage.TriggerTermination, removed...)
 }
 

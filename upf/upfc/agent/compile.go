@@ -3,6 +3,7 @@ package agent
 import (
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -55,7 +56,7 @@ func (p *put) add(t *dataplane.Batch) {
 	t.PutSession(p.index, p.group, &p.compiled, p.blob)
 }
 
-func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.Index, &s.Session) }
+func encodeOf(a *Agent, s *leases.Session) (*put, error) { return encode(a, s.Index, &s.Session) }
 
 // encode makes it ready. Whoever does not call done with it, lets go of it.
 func encode(a *Agent, index uint32, st *state.Session) (*put, error) {

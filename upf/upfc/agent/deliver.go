@@ -8,58 +8,59 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // deliver has the outbox delivered. The caller has locked the session, and schedules it: who cannot be
 // reached now is tried again later.
-func (a *Agent) deliver(s *session) {
-	if s.sending || len(s.Outbox) == 0 || a.node.PathDown(s.Node) {
+func (a *Agent) deliver(s *leases.Session) {
+	if s.Sending || len(s.Outbox) == 0 || a.node.PathDown(s.Node) {
 		return
 	}
 	a.reporters.Add(s.CPAddr, job{index: s.Index})
 }
 
 func (a *Agent) deliverAll(index uint32) {
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return
 	}
 	forgotten := a.deliverLocked(s)
 	up := s.UPSEID
-	s.unlock()
+	s.Unlock()
 	if forgotten {
 		a.dropForgotten(up, errForgotten)
 	}
 }
 
 // deliverLocked sends what is in the outbox of a locked session; true when the CP function has forgotten it.
-func (a *Agent) deliverLocked(s *session) (forgotten bool) {
-	if s.sending {
+func (a *Agent) deliverLocked(s *leases.Session) (forgotten bool) {
+	if s.Sending {
 		return false // by another, who does not end before the outbox is empty
 	}
 	if a.node.PathDown(s.Node) { // since the job was given
 		a.schedule(s)
 		return false
 	}
-	s.sending = true
-	defer func() { s.sending = false }()
+	s.Sending = true
+	defer func() { s.Sending = false }()
 	for !s.Gone && len(s.Outbox) > 0 {
 		n := min(len(s.Outbox), reportsPerMessage)
-		ies := s.reportIEs(s.Outbox[:n])
+		ies := reportIEs(s, s.Outbox[:n])
 		node, to, seid := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID
-		s.inFlight = n
+		s.InFlight = n
 		s.Mu.Unlock()
 		answer, err := a.report(node, to, seid, "usage", ies)
 		s.Mu.Lock()
-		s.inFlight = 0
+		s.InFlight = 0
 		if errors.Is(err, errForgotten) {
 			return true
 		}
 		if err != nil {
 			if !s.Gone {
-				s.sending = false
+				s.Sending = false
 				a.schedule(s) // it is tried again
 			}
 			return false
@@ -84,13 +85,13 @@ type lastReports struct {
 }
 
 // deliverLast has delivered what did not fit the answer that ended a session.
-func (a *Agent) deliverLast(s *session, reports []usage.Report) {
+func (a *Agent) deliverLast(s *leases.Session, reports []usage.Report) {
 	if len(reports) == 0 {
 		return
 	}
 	l := &lastReports{node: s.Node, to: a.node.OfSession(s.Node, s.CPAddr), seid: s.CPSEID}
 	for part := range slices.Chunk(reports, reportsPerMessage) {
-		l.requests = append(l.requests, s.reportIEs(part))
+		l.requests = append(l.requests, reportIEs(s, part))
 	}
 	a.reporters.Add(s.CPAddr, job{last: l})
 }

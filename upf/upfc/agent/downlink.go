@@ -5,6 +5,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -17,26 +18,26 @@ import (
 // so: nobody would page otherwise.
 
 func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return
 	}
-	defer s.unlock()
-	if s.notifying[pdr] {
+	defer s.Unlock()
+	if s.Notifying[pdr] {
 		return
 	}
-	if s.notifying == nil {
-		s.notifying = map[uint16]bool{}
+	if s.Notifying == nil {
+		s.Notifying = map[uint16]bool{}
 	}
-	s.notifying[pdr] = true
-	defer delete(s.notifying, pdr)
+	s.Notifying[pdr] = true
+	defer delete(s.Notifying, pdr)
 	var ies pfcp.IEs
 	ies.Octets(ie.ReportType, reportsDownlinkData)
 	if err := ies.Add(ie.NewDownlinkDataReport(downlinkData(pdr, qfi, tos>>2)...)); err != nil {
 		a.log.Error("downlink data cannot be reported", "seid", pfcp.Hex(s.UPSEID), "err", err)
 		return
 	}
-	for !s.Gone && s.waits(pdr) {
+	for !s.Gone && waits(s, pdr) {
 		answer, serving, err := a.notifyOnce(s, ies)
 		if !serving {
 			return
@@ -60,7 +61,7 @@ func downlinkData(pdr uint16, qfi, dscp uint8) []*ie.IE {
 }
 
 // notifyOnce reports without the session's lock, which the caller has: it is taken again however this ends, a death of the machine included.
-func (a *Agent) notifyOnce(s *session, ies pfcp.IEs) (answer *pfcp.Message, serving bool, err error) {
+func (a *Agent) notifyOnce(s *leases.Session, ies pfcp.IEs) (answer *pfcp.Message, serving bool, err error) {
 	node, to, seid, up, moved := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.node.MovedOf(s.Node)
 	s.Mu.Unlock()
 	defer s.Mu.Lock()
@@ -76,7 +77,7 @@ func (a *Agent) notifyOnce(s *session, ies pfcp.IEs) (answer *pfcp.Message, serv
 }
 
 // waits says whether downlink packets of a PDR are buffered and the CP function is to be told.
-func (s *session) waits(pdr uint16) bool {
+func waits(s *leases.Session, pdr uint16) bool {
 	r := s.Rules.PDRs.Get(pdr)
 	if r == nil {
 		return false

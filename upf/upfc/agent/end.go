@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
 // forget makes a session unknown. Its index stays taken until freeSlots. The caller has locked it.
-func (a *Agent) forget(s *session) {
+func (a *Agent) forget(s *leases.Session) {
 	a.traffic.count(s, true)
 	a.wheel.Set(s.Index, time.Time{})
 	a.trim(s, s.Rules, &rules.Set{})
@@ -18,7 +19,7 @@ func (a *Agent) forget(s *session) {
 }
 
 // freeSlots gives back what the session had in upf-u, once upf-u has deleted it.
-func (a *Agent) freeSlots(s *session) {
+func (a *Agent) freeSlots(s *leases.Session) {
 	a.givePairs(&s.Session)
 	a.returnBlock(s.Index, &s.Session)
 	a.store.Free(s.Index)
@@ -26,18 +27,18 @@ func (a *Agent) freeSlots(s *session) {
 
 // drop ends a session without a request.
 func (a *Agent) drop(seid uint64, reason string) {
-	s := a.lockSEID(seid)
+	s := a.leases.LockSEID(seid)
 	if s == nil {
 		return
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	a.end(s)
 	a.rec.SessionsDropped(reason, 1)
 	a.log.Warn("session dropped", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(s.CPSEID), "node", s.Node, "ue", s.Rules.UEAddress(), "reason", reason)
 }
 
 // end ends a session in upf-u and here. The caller has locked it.
-func (a *Agent) end(s *session) {
+func (a *Agent) end(s *leases.Session) {
 	if conn := a.link.Current(); conn != nil {
 		if err := deleteIn(conn, s.Index); err != nil {
 			conn.Abandon() // what upf-u has is not known any more: it is filled anew, without this one

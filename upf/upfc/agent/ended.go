@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -52,7 +53,7 @@ func (e *ending) decode(b []byte, known *state.Strings) error {
 // finish makes the reports of a session that upf-u has deleted: what waits in its outbox, and the last usage.
 func (e *ending) finish(shm *dataplane.Shm) {
 	read := func(u *rules.URR, slot uint32) usage.Reading {
-		return readingOf(shm, u, slot, time.UnixMilli(e.at))
+		return leases.Reading(shm, u, slot, time.UnixMilli(e.at))
 	}
 	var space [16]uint32
 	last := usage.Begin(e.Rules, e.Meters, read).Report(usage.TriggerTermination, slices.AppendSeq(space[:0], e.Meters.IDs())...)
@@ -77,7 +78,7 @@ func (a *Agent) deletedBefore(m *pfcp.Message, answer *pfcp.Answer) bool {
 		return false
 	}
 	a.log.Info("a request that was executed before is answered", "seid", pfcp.Hex(m.SEID), "sequence", m.Sequence)
-	s := &session{agent: a, Lease: store.Lease{Session: e.Session}}
+	s := a.leases.Beside(e.Session)
 	answer.SEID = e.CPSEID
 	a.deleted(&answer.IEs, s, e.Last.Reports)
 	return true

@@ -10,11 +10,11 @@ import (
 
 // errorIndication finds out whom an Error Indication is to be reported to.
 func (a *Agent) errorIndication(j job) {
-	s := a.lock(j.index)
+	s := a.leases.Lock(j.index)
 	if s == nil {
 		return
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	for peer := range store.Peers(s.Rules) {
 		if peer == j.tunnel { // else only the hash is the same
 			a.reporters.Add(s.CPAddr, j)
@@ -24,12 +24,12 @@ func (a *Agent) errorIndication(j job) {
 }
 
 func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return
 	}
 	node, to, seid, up := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID
-	s.unlock()
+	s.Unlock()
 	if !a.isServing() {
 		return
 	}
@@ -43,8 +43,8 @@ func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
 		a.dropForgotten(up, err)
 		return
 	}
-	if s := a.lockSEID(up); s != nil {
-		defer s.unlock()
+	if s := a.leases.LockSEID(up); s != nil {
+		defer s.Unlock()
 		a.obey(s, answer)
 	}
 }

@@ -13,20 +13,20 @@ func (a *Agent) Sweep() { a.sweep() }
 
 // Notifies says whether a Downlink Data Report of a session is under way: until it is over, further packets are part of it.
 func (a *Agent) Notifies(index uint32) bool {
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return false
 	}
-	defer s.unlock()
-	return len(s.notifying) > 0
+	defer s.Unlock()
+	return len(s.Notifying) > 0
 }
 
 // Owes says whether a session has usage to report, or reports that are not acknowledged.
 func (a *Agent) Owes(index uint32) bool {
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return false
 	}
-	defer s.unlock()
-	return s.sending || len(s.Outbox) > 0 || s.look().Due()
+	defer s.Unlock()
+	return s.Sending || len(s.Outbox) > 0 || s.Look().Due()
 }

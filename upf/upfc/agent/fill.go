@@ -26,6 +26,7 @@ import (
 	"unsafe"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -416,7 +417,7 @@ func (a *Agent) adopt(shm *dataplane.Shm, index uint32, blob []byte, s *state.Se
 	a.keepUEs(index, s.Rules)
 	a.keepBlock(index, s)
 	// What resume would have to decode it for again.
-	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return readingOf(shm, u, slot, a.world.Now()) }}
+	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return leases.Reading(shm, u, slot, a.world.Now()) }}
 	if at := acct.Deadline(); at != 0 {
 		a.wheel.Set(index, usage.Time(at))
 	}
@@ -438,7 +439,7 @@ func (a *Agent) deleteStrangers(conn *dataplane.Conn) error {
 	var drop []uint32
 	for index := range ahead.filled {
 		if s := a.store.Lease(index, 0); s != nil {
-			s.drop()
+			s.Drop()
 		} else {
 			drop = append(drop, index)
 		}
@@ -475,8 +476,8 @@ func (a *Agent) deleteUnknown(conn *dataplane.Conn) error {
 	var drop []uint32
 	for _, index := range present {
 		// Whoever was changing it has seen the end of the old connection when it is locked.
-		if s := a.lock(index); s != nil {
-			s.unlock()
+		if s := a.leases.Lock(index); s != nil {
+			s.Unlock()
 		} else {
 			drop = append(drop, index)
 		}
@@ -566,26 +567,26 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 	}
 	var used state.Session
 	for _, index := range list {
-		s := a.store.LeaseOver(index, &used).locked()
+		s := a.store.LeaseOver(index, &used).Locked()
 		if s == nil {
 			continue
 		}
 		if a.otherNetworks {
 			a.keepUEs(index, s.Rules)
 		}
-		s.attach(conn.Shm(), newBoot, ahead)
+		attach(s, conn.Shm(), newBoot, ahead)
 		renewed := a.renewBlock(s)
-		put, err := s.rest(a, ahead)
+		put, err := rest(s, a, ahead)
 		if renewed {
-			put, err = s.encode(a)
+			put, err = encodeOf(a, s)
 		}
 		if err != nil {
-			s.unlock()
+			s.Unlock()
 			a.giveUp(index, err)
 			continue
 		}
-		s.become(&s.Session, put.blob)
-		arms := s.arms()
+		s.Become(&s.Session, put.blob)
+		arms := arms(s)
 		var has []abi.EvMac
 		if newBoot {
 			has = stationEvents(index, s.Stations)
@@ -593,7 +594,7 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 				a.addFlow(index, flowEvent{gone: true, all: true})
 			}
 		}
-		s.unlock()
+		s.Unlock()
 		a.store.Leftover(s, &used)
 		if t.Size()+put.size()+armSize*len(arms) > batchMax {
 			if err := flush(); err != nil {
@@ -615,19 +616,19 @@ const batchMax = abi.MsgMax - 1024
 const armSize = int(unsafe.Sizeof(abi.UrrArm{}))
 
 func (a *Agent) replayOne(conn *dataplane.Conn, index uint32) error {
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return nil
 	}
 	t := dataplane.NewBatch()
-	put, err := s.encode(a)
+	put, err := encodeOf(a, s)
 	if err == nil {
 		put.add(t)
-		for _, arm := range s.arms() {
+		for _, arm := range arms(s) {
 			t.Arm(arm)
 		}
 	}
-	s.unlock()
+	s.Unlock()
 	if err == nil {
 		err = conn.Transact(t)
 	}
@@ -643,11 +644,11 @@ func (a *Agent) replayOne(conn *dataplane.Conn, index uint32) error {
 
 // giveUp forgets a session that upf-u cannot hold any more.
 func (a *Agent) giveUp(index uint32, why error) {
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	a.log.Error("session lost in a replay", "seid", pfcp.Hex(s.UPSEID), "err", why)
 	a.rec.SessionsDropped("replay", 1)
 	a.forget(s)

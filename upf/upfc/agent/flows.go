@@ -42,13 +42,13 @@ func (a *Agent) takeFlows(index uint32) {
 	if s == nil {
 		return
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	list := slices.DeleteFunc(a.flows.Take(index), func(e flowEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
 	now, begun, ended := changeFlows(s.Flows, list, func(number uint64) string { return a.applications.Named(s.Node, number) })
 	if len(begun)+len(ended) == 0 {
 		return
 	}
-	acct := s.account()
+	acct := s.Account()
 	reports := acct.Flows(begun, ended)
 	next := s.Session
 	next.Meters, next.Flows = acct.Meters, now

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -20,7 +21,7 @@ const (
 )
 
 // reportIEs are the IEs of a Session Report Request (TS 29.244 7.5.8).
-func (s *session) reportIEs(reports []usage.Report) (ies pfcp.IEs) {
+func reportIEs(s *leases.Session, reports []usage.Report) (ies pfcp.IEs) {
 	what := uint8(0)
 	for i := range reports {
 		if reports[i].URR == rules.InactivityURR {
@@ -30,15 +31,15 @@ func (s *session) reportIEs(reports []usage.Report) (ies pfcp.IEs) {
 		}
 	}
 	ies.Octets(ie.ReportType, what)
-	s.usageReports(&ies, reports, 0, ie.UsageReportWithinSessionReportRequest)
+	usageReports(s, &ies, reports, 0, ie.UsageReportWithinSessionReportRequest)
 	return ies
 }
 
 // usageReports appends the IEs of a message that carries reports, while more of them follow.
-func (s *session) usageReports(ies *pfcp.IEs, reports []usage.Report, more int, ieType uint16) {
+func usageReports(s *leases.Session, ies *pfcp.IEs, reports []usage.Report, more int, ieType uint16) {
 	for i := range reports {
 		if reports[i].URR != rules.InactivityURR {
-			reports[i].Append(ies, ieType, s.application(reports[i].URR))
+			reports[i].Append(ies, ieType, application(s, reports[i].URR))
 		}
 	}
 	if more > 0 {
@@ -47,7 +48,7 @@ func (s *session) usageReports(ies *pfcp.IEs, reports []usage.Report, more int, 
 }
 
 // application is the Application ID that a URR's PDRs detect; empty when none does, or several.
-func (s *session) application(urr uint32) string {
+func application(s *leases.Session, urr uint32) string {
 	found := ""
 	for _, r := range s.Rules.PDRs.All() {
 		if id := r.PDI.Application; id != "" && id != found && slices.Contains(r.URRs, urr) {

@@ -26,11 +26,11 @@ func (a *Agent) AddLate(late []usage.Late) {
 }
 
 func (a *Agent) addLate(l usage.Late) error {
-	s := a.lock(l.Index)
+	s := a.leases.Lock(l.Index)
 	if s == nil {
 		return nil // it was deleted since
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	m, is := s.Meters.Find(l.URR)
 	if s.UPSEID != l.UPSEID || !is {
 		return nil
@@ -47,11 +47,11 @@ func (a *Agent) addLate(l usage.Late) error {
 	}
 	t := dataplane.NewBatch()
 	t.State(s.Index, blob)
-	t.Arm(m.Arm(u, s.read(u, m.Slot), s.Index))
+	t.Arm(m.Arm(u, s.Read(u, m.Slot), s.Index))
 	if err := conn.Transact(t); err != nil {
 		return err
 	}
-	s.become(&next, blob)
+	s.Become(&next, blob)
 	a.schedule(s)
 	a.postpone(l.Index)
 	return nil

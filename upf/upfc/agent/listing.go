@@ -32,14 +32,14 @@ func (a *Agent) list(m *pfcp.Message, node string, others ...*ie.IE) (*ie.IE, er
 	indexes, next := a.store.Page(node, cursor, max(1, extension.PageFits(room)))
 	page := extension.Page{Next: next, Sessions: make([]extension.Session, 0, len(indexes))}
 	for _, index := range indexes {
-		s := a.lock(index)
+		s := a.leases.Lock(index)
 		if s == nil {
 			continue // it is gone
 		}
 		if s.Node == node {
 			page.Sessions = append(page.Sessions, extension.Session{CP: s.CPSEID, UP: s.UPSEID})
 		}
-		s.unlock()
+		s.Unlock()
 	}
 	return page.IE(), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/machine"
@@ -22,17 +23,17 @@ import (
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
-// lockNamed is lock by CP F-SEID.
-func (a *Agent) lockNamed(n store.CPName) *session {
+// lockNamed is Lock by CP F-SEID.
+func (a *Agent) lockNamed(n store.CPName) *leases.Session {
 	for _, index := range a.store.WithName(n) {
-		s := a.lock(index)
+		s := a.leases.Lock(index)
 		if s == nil {
 			continue
 		}
 		if s.Node == n.Node && s.CPSEID == n.SEID && s.CPAddr == n.Addr {
 			return s
 		}
-		s.unlock()
+		s.Unlock()
 	}
 	return nil
 }
@@ -84,18 +85,18 @@ func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n store.
 		}
 		switch conn := a.link.Current(); {
 		case !restores(m) && s.Made.Digest == m.Digest():
-			defer s.unlock()
+			defer s.Unlock()
 			a.log.Info("a request that established a session before is answered", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(n.SEID), "node", n.Node, "from", m.From)
 			a.madeBefore(ies, s)
 			return true, nil
 		case !restores(m):
-			defer s.unlock()
+			defer s.Unlock()
 			return true, pfcp.Incorrect(ie.FSEID, "CP F-SEID %#x of %s has session %#x, which another request established", n.SEID, n.Node, s.UPSEID)
 		case conn != nil:
-			defer s.unlock()
+			defer s.Unlock()
 			return true, a.replace(conn, s, m, n, ies)
 		}
-		s.unlock() // a replay needs it
+		s.Unlock() // a replay needs it
 		if _, err := a.dataplane(ctx); err != nil {
 			return true, err
 		}
@@ -103,14 +104,14 @@ func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n store.
 }
 
 // madeBefore appends the IEs of the answer to the request that made a session. What is gone since, nobody is told of.
-func (a *Agent) madeBefore(ies *pfcp.IEs, s *session) {
+func (a *Agent) madeBefore(ies *pfcp.IEs, s *leases.Session) {
 	pdrs := slices.DeleteFunc(slices.Clone(s.Made.Chosen), func(id uint16) bool { return s.Rules.PDRs.Get(id) == nil })
 	endpoints := slices.DeleteFunc(slices.Clone(s.Made.Created), func(id uint8) bool { return s.Rules.Endpoints.Get(id) == nil })
 	a.established(ies, s, pdrs, endpoints)
 }
 
 // replace all rules of a session in one step, by a request that restores it. The caller has locked the session.
-func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) error {
+func (a *Agent) replace(conn *dataplane.Conn, s *leases.Session, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) error {
 	c, wanted, err := a.planRestored(s, m)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/nat"
 	"core5g.dev/core5g/upf/upfc/networks"
@@ -106,7 +107,7 @@ func (a *Agent) recordBlock(what string, s *state.Session, b nat.Block, config n
 }
 
 // takeBlock gives next, which the session is to become, its block; undo gives it back.
-func (a *Agent) takeBlock(s *session, next *state.Session) (undo func(), err error) {
+func (a *Agent) takeBlock(s *leases.Session, next *state.Session) (undo func(), err error) {
 	n := &a.nat
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -198,7 +199,7 @@ func (a *Agent) showBlock(s *state.Session) *NAT44 {
 
 // renewBlock sees to it, before upf-u is filled, that a session has a block where it needs one, and one that upf-u has: its configuration may be
 // another one than before. The caller has locked the session.
-func (a *Agent) renewBlock(s *session) (renewed bool) {
+func (a *Agent) renewBlock(s *leases.Session) (renewed bool) {
 	n := &a.nat
 	n.mu.Lock()
 	pool, instance := n.poolLocked(a, s.Rules)

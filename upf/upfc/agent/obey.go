@@ -5,13 +5,14 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 )
 
 // obey does what the answer to a Session Report Request asks for (TS 29.244 7.5.9): Update BAR, and
 // DROBU among its flags. The caller has locked the session.
-func (a *Agent) obey(s *session, answer *pfcp.Message) {
+func (a *Agent) obey(s *leases.Session, answer *pfcp.Message) {
 	next, rulesChanged := s.Session, false
 	for _, e := range answer.Elements.All(ie.UpdateBARWithinSessionReportResponse) {
 		r, err := s.Rules.UpdateInReportResponse(&e)
@@ -35,7 +36,7 @@ func (a *Agent) obey(s *session, answer *pfcp.Message) {
 			return
 		}
 		p.add(t)
-		defer s.become(&next, p.blob) // when upf-u was lost, the replay brings it
+		defer s.Become(&next, p.blob) // when upf-u was lost, the replay brings it
 	}
 	conn := a.link.Current()
 	if t.Records() == 0 || conn == nil {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/state"
@@ -74,7 +75,7 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 			continue
 		}
 		if slot, ok := p.TakeURR(); ok {
-			next.Meters.Put(id, usage.New(slot, u, readingOf(conn.Shm(), u, slot, now)))
+			next.Meters.Put(id, usage.New(slot, u, leases.Reading(conn.Shm(), u, slot, now)))
 		}
 	}
 	undo = func() {

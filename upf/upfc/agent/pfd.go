@@ -107,11 +107,11 @@ func (a *Agent) describe(conn *dataplane.Conn, node string, next applications.Ca
 }
 
 func (a *Agent) recompile(conn *dataplane.Conn, index uint32, node string, changed []string) error {
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return nil
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	if s.Node != node {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (a *Agent) recompile(conn *dataplane.Conn, index uint32, node string, chang
 	if !uses {
 		return nil
 	}
-	p, err := s.encode(a)
+	p, err := encodeOf(a, s)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"core5g.dev/core5g/upf/upfc/agent/addresses"
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -14,7 +15,7 @@ import (
 // request it would be an object for each question.
 type policy struct {
 	rules.Policy
-	session *session
+	session *leases.Session
 	choose  func(set *rules.Set, instances, pools []string, v6 bool) (netip.Prefix, error)
 }
 
@@ -28,10 +29,10 @@ func newPolicy(a *Agent) *policy {
 		},
 		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) {
 			s := p.session
-			if s.isNew() && a.node.Restoring() {
+			if isNew(s) && a.node.Restoring() {
 				return rules.FTEID{}, rules.FTEID{}, node.ErrRestoring
 			}
-			return a.chooser.FTEID(&s.choices, s.Index, s.Rules, core, v4, v6)
+			return a.chooser.FTEID(&s.Choices, s.Index, s.Rules, core, v4, v6)
 		},
 		HomeTEID: func(teid uint32, set *rules.Set) uint32 {
 			return addresses.HomeTEID(a.homeOf(p.session.Index, set), teid, set)
@@ -42,10 +43,10 @@ func newPolicy(a *Agent) *policy {
 	}
 	p.choose = func(set *rules.Set, instances, pools []string, v6 bool) (netip.Prefix, error) {
 		s := p.session
-		if s.isNew() && a.node.Restoring() {
+		if isNew(s) && a.node.Restoring() {
 			return netip.Prefix{}, node.ErrRestoring
 		}
-		return a.chooser.UE(&s.choices, s.Index, a.networkOf(set), instances, pools, v6)
+		return a.chooser.UE(&s.Choices, s.Index, a.networkOf(set), instances, pools, v6)
 	}
 	if known := a.cfg.NetworkInstances; len(known) > 0 {
 		p.NetworkInstance = func(name string) bool { return slices.Contains(known, name) }
@@ -54,7 +55,7 @@ func newPolicy(a *Agent) *policy {
 }
 
 // policyOf is for a session until forgo.
-func (a *Agent) policyOf(s *session) *policy {
+func (a *Agent) policyOf(s *leases.Session) *policy {
 	p := a.policies.Get().(*policy)
 	p.session = s
 	p.Network, p.Bridge, p.ChooseUE = a.networks().Finder(), a.isBridge(), nil
@@ -70,7 +71,7 @@ func (a *Agent) forgo(p *policy) {
 }
 
 // plan plans a message's changes of a session's rules.
-func (a *Agent) plan(s *session, m *pfcp.Message) (*rules.Change, error) {
+func (a *Agent) plan(s *leases.Session, m *pfcp.Message) (*rules.Change, error) {
 	p := a.policyOf(s)
 	defer a.forgo(p)
 	return rules.Plan(s.Rules, m.Elements, p.Policy)
@@ -78,9 +79,9 @@ func (a *Agent) plan(s *session, m *pfcp.Message) (*rules.Change, error) {
 
 // trim gives back the UE addresses that were chosen for a session whose rules were old and that those
 // in force do not need. The caller has locked the session.
-func (a *Agent) trim(s *session, old, inForce *rules.Set) {
+func (a *Agent) trim(s *leases.Session, old, inForce *rules.Set) {
 	if a.chooser.ChoosesUEs() {
-		a.chooser.Trim(&s.choices, s.Index, old, a.networkOf(old), inForce, a.networkOf(inForce))
+		a.chooser.Trim(&s.Choices, s.Index, old, a.networkOf(old), inForce, a.networkOf(inForce))
 	}
 }
 

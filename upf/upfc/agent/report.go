@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -46,11 +47,11 @@ const (
 )
 
 // schedule sets the session's next wake-up. The caller has locked it.
-func (a *Agent) schedule(s *session) {
+func (a *Agent) schedule(s *leases.Session) {
 	var next time.Time
 	now := a.world.Now()
 	later := now.Add(retryAfter)
-	if d := s.deadline(now); d != 0 {
+	if d := s.Deadline(now); d != 0 {
 		next = usage.Time(d)
 		if far := now.Add(farAway); next.After(far) {
 			next = far // SMFs give times that mean never
@@ -59,7 +60,7 @@ func (a *Agent) schedule(s *session) {
 			next = later
 		}
 	}
-	if len(s.Outbox) > 0 && !s.sending && (next.IsZero() || next.After(later)) {
+	if len(s.Outbox) > 0 && !s.Sending && (next.IsZero() || next.After(later)) {
 		next = later // somebody has to try again
 	}
 	a.wheel.Set(s.Index, next)
@@ -73,23 +74,23 @@ func (a *Agent) measure(index uint32, told bool) {
 	default:
 		return // resume comes back to it
 	}
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	conn := a.link.Current()
 	if conn == nil {
 		a.postpone(index)
 		return
 	}
 	defer a.schedule(s)
-	if !told && !s.look().Due() { // woken to try again what was not acknowledged
+	if !told && !s.Look().Due() { // woken to try again what was not acknowledged
 		a.deliver(s)
 		return
 	}
 	for range 4 { // what becomes due while it is armed may not be told of any more
-		acct := s.account()
+		acct := s.Account()
 		reports := acct.Measure(len(s.Outbox) < outboxMax)
 		next := s.Session
 		next.Rules, next.Meters = acct.Rules, acct.Meters
@@ -99,7 +100,7 @@ func (a *Agent) measure(index uint32, told bool) {
 		t.State(s.Index, blob)
 		for id, m := range next.Meters.All() {
 			u := next.Rules.URRs.Get(id)
-			r := s.read(u, m.Slot)
+			r := s.Read(u, m.Slot)
 			arm, was := m.Arm(u, r, s.Index), s.Meters.Get(id)
 			if arm.Total&arm.Ul&arm.Dl != math.MaxUint64 || arm != was.Arm(s.Rules.URRs.Get(id), r, s.Index) {
 				t.Arm(arm) // upf-u says each thing once an arming
@@ -109,14 +110,14 @@ func (a *Agent) measure(index uint32, told bool) {
 		if err != nil && !errors.Is(err, dataplane.ErrLost) {
 			a.log.Error("usage not stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
 		}
-		s.become(&next, blob)
+		s.Become(&next, blob)
 		a.countReports(reports)
 		if errors.Is(err, dataplane.ErrLost) {
 			a.postpone(index) // the replay stores it
 			return
 		}
 		a.deliver(s)
-		if len(s.Outbox) >= outboxMax || conn.Lost() || !s.look().Due() {
+		if len(s.Outbox) >= outboxMax || conn.Lost() || !s.Look().Due() {
 			return
 		}
 	}
@@ -124,11 +125,11 @@ func (a *Agent) measure(index uint32, told bool) {
 
 // lockToReport locks the session that upf-u has told something of; nil: it is gone, for which drop is called, or the CP function is behind, and
 // the job comes again.
-func (a *Agent) lockToReport(j job, drop func(index uint32)) *session {
+func (a *Agent) lockToReport(j job, drop func(index uint32)) *leases.Session {
 	if !a.isServing() {
 		return nil
 	}
-	s := a.lock(j.index)
+	s := a.leases.Lock(j.index)
 	if s == nil {
 		drop(j.index)
 		return nil
@@ -136,7 +137,7 @@ func (a *Agent) lockToReport(j job, drop func(index uint32)) *session {
 	if len(s.Outbox) < outboxMax {
 		return s
 	}
-	s.unlock()
+	s.Unlock()
 	a.world.Go(func() {
 		if a.world.Wait(retryAfter, a.stopping.Done()) {
 			a.measurers.Add(j, false)
@@ -146,7 +147,7 @@ func (a *Agent) lockToReport(j job, drop func(index uint32)) *session {
 }
 
 // putReports makes next the session's state, and sends the reports that come of it. The caller has locked the session.
-func (a *Agent) putReports(s *session, next *state.Session, reports []usage.Report) {
+func (a *Agent) putReports(s *leases.Session, next *state.Session, reports []usage.Report) {
 	next.Outbox = append(slices.Clone(s.Outbox), reports...)
 	a.put(s, next)
 	a.countReports(reports)
@@ -222,9 +223,9 @@ func (a *Agent) measureJob(j job, told bool) {
 
 // put makes next the session's state, here and in upf-u, where the rules stay as they are. The caller
 // has locked it.
-func (a *Agent) put(s *session, next *state.Session) {
+func (a *Agent) put(s *leases.Session, next *state.Session) {
 	blob := state.AppendSession(nil, next)
-	s.become(next, blob)
+	s.Become(next, blob)
 	conn := a.link.Current()
 	if conn == nil {
 		return // a replay brings it

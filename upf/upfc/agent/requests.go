@@ -8,6 +8,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
@@ -100,7 +101,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 	var wanted []uint32
 	var change *rules.Change
 	if restores(m) {
-		if change, wanted, err = a.planRestored(&session{agent: a, Lease: store.Lease{Session: state.Session{Node: n.Node, Rules: rules.NewSet()}}}, m); err != nil {
+		if change, wanted, err = a.planRestored(a.leases.Beside(state.Session{Node: n.Node, Rules: rules.NewSet()}), m); err != nil {
 			return err
 		}
 	}
@@ -108,7 +109,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 	if !ok {
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.SEID, n.Addr, n.Node, a.world.Now().Unix(), &rules.Set{}
 	s.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: s.Created}
 	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil && change == nil {
@@ -139,13 +140,13 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPNa
 }
 
 // find locks the session of a request.
-func (a *Agent) find(m *pfcp.Message) (*session, error) {
-	s := a.lockSEID(m.SEID)
+func (a *Agent) find(m *pfcp.Message) (*leases.Session, error) {
+	s := a.leases.LockSEID(m.SEID)
 	if s == nil {
 		return nil, a.node.SpeaksForSession("", netip.Addr{}, m.From.Addr())
 	}
 	if err := a.node.SpeaksForSession(s.Node, s.CPAddr, m.From.Addr()); err != nil {
-		s.unlock()
+		s.Unlock()
 		return nil, err
 	}
 	return s, nil
@@ -153,7 +154,7 @@ func (a *Agent) find(m *pfcp.Message) (*session, error) {
 
 // locked finds and locks a request's session together with a connection that is of use: while the
 // session was waited for, upf-u may have gone and come. The answer goes to its CP function.
-func (a *Agent) locked(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer) (*session, *dataplane.Conn, error) {
+func (a *Agent) locked(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer) (*leases.Session, *dataplane.Conn, error) {
 	answer.SEID = 0
 	for {
 		s, err := a.find(m)
@@ -164,7 +165,7 @@ func (a *Agent) locked(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer
 		if conn := a.link.Current(); conn != nil {
 			return s, conn, nil
 		}
-		s.unlock() // a replay needs it
+		s.Unlock() // a replay needs it
 		if _, err := a.dataplane(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -191,7 +192,7 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message, answer *pfcp.An
 	if err != nil {
 		return err
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	if s.Last.Is(m.Sequence, m.Digest(), a.world.Now()) {
 		a.log.Info("a request that an earlier upf-c executed is answered", "seid", pfcp.Hex(s.UPSEID), "sequence", m.Sequence)
 		a.modified(&answer.IEs, s, s.Last.Chosen, s.Last.Created, s.Last.Reports, 0)
@@ -236,7 +237,7 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer
 		}
 		return err
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	now := a.world.Now()
 	end := ending{Session: s.Session, at: now.UnixMilli()}
 	end.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: now.Unix()}
@@ -255,7 +256,7 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer
 	p.blob = end.encode(p.blob)
 	a.store.ReplaceEnded(place, s.UPSEID, p.blob)
 	a.countReports(end.Last.Reports[len(s.Outbox):])
-	a.deleted(&answer.IEs, s, end.Last.Reports[s.inFlight:]) // the first ones are on their way already
+	a.deleted(&answer.IEs, s, end.Last.Reports[s.InFlight:]) // the first ones are on their way already
 	a.forget(s)
 	a.freeSlots(s)
 	if a.log.Enabled(ctx, slog.LevelDebug) {

@@ -12,6 +12,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/upfc/agent/addresses"
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -26,15 +27,15 @@ func restores(m *pfcp.Message) bool {
 const resti = 0x01
 
 // isNew says that a session is being established.
-func (s *session) isNew() bool { return len(s.Rules.PDRs) == 0 }
+func isNew(s *leases.Session) bool { return len(s.Rules.PDRs) == 0 }
 
 // planRestored plans a session that is restored, and says which index its F-TEIDs have. What was chosen for it is given; one that is there may get
 // more.
-func (a *Agent) planRestored(s *session, m *pfcp.Message) (c *rules.Change, index []uint32, err error) {
+func (a *Agent) planRestored(s *leases.Session, m *pfcp.Message) (c *rules.Change, index []uint32, err error) {
 	kept := a.policyOf(s)
 	defer a.forgo(kept)
 	p := kept.Policy
-	if s.isNew() {
+	if isNew(s) {
 		had := &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Detail: "a session that is restored has its F-TEIDs and UE addresses: give those"}
 		p.ChooseFTEID = func(bool, bool, bool) (rules.FTEID, rules.FTEID, error) { return rules.FTEID{}, rules.FTEID{}, had }
 		p.ChooseUE = func(*rules.Set, []string, []string, bool) (netip.Prefix, error) { return netip.Prefix{}, had }

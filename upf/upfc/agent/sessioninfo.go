@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -51,9 +52,9 @@ type SessionDetail struct {
 func (a *Agent) Sessions() []SessionInfo {
 	out := make([]SessionInfo, 0, a.store.Sessions())
 	for index := range a.store.All("") {
-		if s := a.lock(index); s != nil {
-			out = append(out, s.info())
-			s.unlock()
+		if s := a.leases.Lock(index); s != nil {
+			out = append(out, a.info(s))
+			s.Unlock()
 		}
 	}
 	slices.SortFunc(out, func(a, b SessionInfo) int { return cmp.Or(a.UE.Compare(b.UE), cmp.Compare(a.SEID, b.SEID)) })
@@ -62,12 +63,12 @@ func (a *Agent) Sessions() []SessionInfo {
 
 // Session is one session in full.
 func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
-	s := a.lockSEID(seid)
+	s := a.leases.LockSEID(seid)
 	if s == nil {
 		return nil, false
 	}
-	defer s.unlock()
-	d := &SessionDetail{SessionInfo: s.info(), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
+	defer s.Unlock()
+	d := &SessionDetail{SessionInfo: a.info(s), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
 	for id, m := range s.Meters.All() {
 		d.Usage[id] = m.Measured(usage.FromSlot(s.Shm.URR(m.Slot)))
 	}
@@ -75,7 +76,7 @@ func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
 }
 
 // info is of a locked session.
-func (s *session) info() SessionInfo {
+func (a *Agent) info(s *leases.Session) SessionInfo {
 	i := SessionInfo{
 		SEID: pfcp.Hex(s.UPSEID), CPSEID: pfcp.Hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), NetworkInstance: s.Rules.NetworkInstance(), Index: s.Index,
 		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
@@ -87,7 +88,7 @@ func (s *session) info() SessionInfo {
 	for k := range s.Flows {
 		i.Flows = append(i.Flows, s.Flows[k].String())
 	}
-	i.NAT44 = s.agent.showBlock(&s.Session)
+	i.NAT44 = a.showBlock(&s.Session)
 	for _, m := range s.Meters.All() {
 		if c := m.Measured(usage.FromSlot(s.Shm.URR(m.Slot))); c.Total() >= i.UL+i.DL {
 			i.UL, i.DL = c.UL, c.DL
@@ -98,10 +99,10 @@ func (s *session) info() SessionInfo {
 
 // detail is the session with that index; nil when there is none.
 func (a *Agent) detail(index uint32) *SessionDetail {
-	s := a.lock(index)
+	s := a.leases.Lock(index)
 	if s == nil {
 		return nil
 	}
-	defer s.unlock()
-	return &SessionDetail{SessionInfo: s.info(), Rules: s.Rules}
+	defer s.Unlock()
+	return &SessionDetail{SessionInfo: a.info(s), Rules: s.Rules}
 }

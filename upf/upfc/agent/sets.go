@@ -6,6 +6,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -30,7 +31,7 @@ func (a *Agent) sessionSetDeletion(ctx context.Context, m *pfcp.Message) error {
 	if _, err := a.dataplane(ctx); err != nil {
 		return err
 	}
-	a.dropSessions("session set deletion", node, func(s *session) bool {
+	a.dropSessions("session set deletion", node, func(s *leases.Session) bool {
 		return slices.ContainsFunc(s.CSIDs, func(c rules.CSID) bool { return slices.Contains(sets, c) })
 	})
 	return nil
@@ -38,14 +39,14 @@ func (a *Agent) sessionSetDeletion(ctx context.Context, m *pfcp.Message) error {
 
 // dropSessionsOf deletes all sessions of a CP function without telling it.
 func (a *Agent) dropSessionsOf(node, reason string) {
-	a.dropSessions(reason, node, func(*session) bool { return true })
+	a.dropSessions(reason, node, func(*leases.Session) bool { return true })
 }
 
 // dropSessions deletes those for which which, called under the session's lock, says so; node, unless
 // empty, is the CP function whose they are.
-func (a *Agent) dropSessions(reason, node string, which func(*session) bool) {
+func (a *Agent) dropSessions(reason, node string, which func(*leases.Session) bool) {
 	dropped := 0
-	var gone []*session
+	var gone []*leases.Session
 	flush := func() {
 		indexes := make([]uint32, len(gone))
 		for i, s := range gone {
@@ -65,7 +66,7 @@ func (a *Agent) dropSessions(reason, node string, which func(*session) bool) {
 		gone = gone[:0]
 	}
 	for index := range a.store.All(node) {
-		s := a.lock(index)
+		s := a.leases.Lock(index)
 		if s == nil {
 			continue
 		}
@@ -73,7 +74,7 @@ func (a *Agent) dropSessions(reason, node string, which func(*session) bool) {
 			a.forget(s)
 			gone = append(gone, s)
 		}
-		s.unlock()
+		s.Unlock()
 		if len(gone) == deletesPerTransaction {
 			flush()
 		}

@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -31,7 +32,7 @@ func (a *Agent) takeStations(index uint32) {
 	if s == nil {
 		return
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	list := slices.DeleteFunc(a.stations.Take(index), func(e stationEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
 	now, detected, removed := changeStations(s.Stations, list)
 	if len(detected)+len(removed) == 0 {
@@ -42,8 +43,8 @@ func (a *Agent) takeStations(index uint32) {
 
 // reportStations makes a session's stations what they are now, and reports what is new of them to these of its URRs. The caller
 // has locked it.
-func (a *Agent) reportStations(s *session, now, detected, removed []rules.Station, to func(urr uint32) bool) {
-	acct := s.account()
+func (a *Agent) reportStations(s *leases.Session, now, detected, removed []rules.Station, to func(urr uint32) bool) {
+	acct := s.Account()
 	reports := acct.Stations(detected, removed, to)
 	next := s.Session
 	next.Meters, next.Stations = acct.Meters, now
@@ -52,7 +53,7 @@ func (a *Agent) reportStations(s *session, now, detected, removed []rules.Statio
 
 // tellNewReporters reports all stations to URRs that have not been told of any: those that a modification made, or gave MACAR.
 // The caller has locked the session, whose rules were before.
-func (a *Agent) tellNewReporters(s *session, before *rules.Set) {
+func (a *Agent) tellNewReporters(s *leases.Session, before *rules.Set) {
 	fresh := func(id uint32) bool {
 		was := before.URRs.Get(id)
 		return s.Rules.URRs.Get(id).Wants(rules.MACReporting) && (was == nil || !was.Wants(rules.MACReporting))

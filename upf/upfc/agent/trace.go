@@ -166,11 +166,11 @@ const noSession = ^uint32(0)
 
 // indexOf is upf-u's name for a session.
 func (a *Agent) indexOf(seid uint64) (uint32, bool) {
-	s := a.lockSEID(seid)
+	s := a.leases.LockSEID(seid)
 	if s == nil {
 		return 0, false
 	}
-	defer s.unlock()
+	defer s.Unlock()
 	return s.Index, true
 }
 

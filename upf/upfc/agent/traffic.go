@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
@@ -76,16 +77,16 @@ func (a *Agent) keepTraffic(ctx context.Context) {
 func (a *Agent) sweep() {
 	var used state.Session // one is read over the other
 	for index := range a.store.All("") {
-		if s := a.store.LeaseOver(index, &used).locked(); s != nil {
+		if s := a.store.LeaseOver(index, &used).Locked(); s != nil {
 			a.traffic.count(s, false)
-			s.unlock()
+			s.Unlock()
 			a.store.Leftover(s, &used)
 		}
 	}
 }
 
 // carried is what the session has carried, by the URRs that count most.
-func (s *session) carried() usage.Counts {
+func carried(s *leases.Session) usage.Counts {
 	var most usage.Counts
 	for _, m := range s.Meters.All() {
 		c := m.Measured(usage.FromSlot(s.Shm.URR(m.Slot)))
@@ -96,10 +97,10 @@ func (s *session) carried() usage.Counts {
 }
 
 // count takes a locked session in; last, when it ends.
-func (t *traffic) count(s *session, last bool) {
+func (t *traffic) count(s *leases.Session, last bool) {
 	var now usage.Counts
 	if s.Shm != nil {
-		now = s.carried()
+		now = carried(s)
 	}
 	group := state.Group{Node: s.Node, NetworkInstance: s.Rules.NetworkInstance()}
 	t.mu.Lock()
