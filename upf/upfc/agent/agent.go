@@ -14,8 +14,8 @@ import (
 	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/link"
 	"core5g.dev/core5g/upf/upfc/agent/node"
-	"core5g.dev/core5g/upf/upfc/agent/pace"
 	"core5g.dev/core5g/upf/upfc/agent/peers"
+	"core5g.dev/core5g/upf/upfc/agent/reports"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane"
@@ -41,10 +41,9 @@ type Agent struct {
 	rec   Recorder
 	world World
 
-	serving  chan struct{} // closed when PFCP is bound
-	server   *pfcp.Server  // valid once serving is closed
-	stopping context.Context
-	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
+	serving chan struct{}           // closed when PFCP is bound
+	server  *pfcp.Server            // valid once serving is closed
+	tracing atomic.Pointer[tracing] // whom upf-u's trace events are for
 
 	node         *node.Node                   // as CP functions know it
 	link         *link.Link                   // to upf-u
@@ -56,11 +55,9 @@ type Agent struct {
 	store        *store.Store[*leases.Session] // theirs
 	policies     sync.Pool                     // of *policy
 	puts         sync.Pool                     // of *put
-	wheel        *pace.Wheel
-	chooser      *addresses.Chooser // of F-TEIDs and UE addresses
-	peers        *peers.Peers       // of GTP-U
-	measurers    *pace.Crew[job]    // look at sessions
-	reporters    *pace.Crews[job]   // report to CP functions
+	chooser      *addresses.Chooser            // of F-TEIDs and UE addresses
+	peers        *peers.Peers                  // of GTP-U
+	reports      *reports.Reports              // to CP functions
 	traffic      *traffic
 	groups       groups
 	nat          natBlocks
@@ -70,18 +67,15 @@ type Agent struct {
 	takeover     *Takeover                     // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
 	known        atomic.Pointer[networks.List] // of the upf-u that was met last
 	bridges      atomic.Pointer[networks.Bridges]
-	stations     pace.Waiting[stationEvent]
-	flows        pace.Waiting[flowEvent]
 	// It has other network instances than the one before; read while it is filled.
 	otherNetworks bool
 
 	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
 	silent     bool       // under metaChange: upf-u was told that sessions are restored
 
-	mu        sync.Mutex
-	bootID    uint64          // of the upf-u that was last filled or read
-	postponed map[uint32]bool // sessions to be measured when upf-u is back
-	pairs     store.Slots
+	mu     sync.Mutex
+	bootID uint64 // of the upf-u that was last filled or read
+	pairs  store.Slots
 }
 
 // World is where an agent lives.
@@ -113,8 +107,6 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		cfg: cfg, log: log, records: slog.New(always{log.Handler()}), rec: rec, world: w,
 		serving:      make(chan struct{}),
 		applications: applications.New(log),
-		postponed:    map[uint32]bool{},
-		wheel:        pace.NewWheel(w.Machine),
 		traffic:      newTraffic(w.Now()),
 		underWay:     underWay{machine: w.Machine, names: map[store.CPName]chan struct{}{}},
 	}
@@ -127,7 +119,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a.link = link.New(link.Owner{
 		Config: cfg, Log: log, Machine: w.Machine,
 		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },
-		Fill: a.takeUp, Back: a.catchUp, Over: a.letGo,
+		Fill: a.takeUp, Back: func() { a.reports.CatchUp() }, Over: a.letGo,
 	})
 	a.node = node.New(node.Owner{
 		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine,
@@ -138,8 +130,10 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		Echo: cfg.GTPU.Echo, Own: a.own(), Log: log, Machine: w.Machine,
 		Conn: a.link.Current, Tunnels: a.store.PeerTunnels, CorePeers: a.store.CorePeers, Report: a.node.ReportPaths,
 	})
-	a.measurers = pace.NewCrew(measuring, w.Go, a.measureJob)
-	a.reporters = pace.NewCrews(cfg.Limits.Reports, w.Go, a.reportJob)
+	a.reports = reports.New(reports.Owner{
+		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine, Leases: a.leases, Link: a.link, Node: a.node,
+		Application: a.applications.Named, Settled: a.settled, Compile: a.compileInto, Drop: a.drop,
+	})
 	return a
 }
 
@@ -148,7 +142,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a.stopping = ctx
+	a.reports.Begin(ctx)
 	var link sync.WaitGroup
 	begin := func(f func()) {
 		link.Add(1)
@@ -183,9 +177,10 @@ func (a *Agent) run(ctx context.Context, begin func(f func())) error {
 	}
 	a.server = server
 	a.node.Serve(ctx, server)
+	a.reports.Serve(server)
 	close(a.serving)
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.node.Recovery())
-	begin(func() { a.wheel.Run(ctx, func(index uint32) { a.measurers.Add(job{index: index}, false) }) })
+	begin(func() { a.reports.Keep(ctx) })
 	begin(func() { a.peers.Keep(ctx) })
 	begin(func() { a.keepTraffic(ctx) })
 	a.world.Go(a.resume)
@@ -196,7 +191,7 @@ func (a *Agent) run(ctx context.Context, begin func(f func())) error {
 // resume takes up what a previous upf-c left: heartbeats, timers, reports without acknowledgement.
 func (a *Agent) resume() {
 	a.node.Resume()
-	a.catchUp()
+	a.reports.CatchUp()
 }
 
 // Ready says whether PFCP is served and upf-u connected, and if not, what is missing.

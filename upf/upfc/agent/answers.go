@@ -6,6 +6,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/upfc/agent/leases"
+	"core5g.dev/core5g/upf/upfc/agent/reports"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -70,21 +71,24 @@ func chosen(ies *pfcp.IEs, m *rules.Match) {
 }
 
 // modified appends the IEs of the answer beside the cause.
-func (a *Agent) modified(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoints []uint8, reports []usage.Report, additional int) {
+func (a *Agent) modified(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoints []uint8, list []usage.Report, additional int) {
 	created(ies, s, pdrs, endpoints)
-	usageReports(s, ies, reports, additional, ie.UsageReportWithinSessionModificationResponse)
-	a.countReports(reports)
-	for range reports {
+	reports.AppendUsage(s, ies, list, additional, ie.UsageReportWithinSessionModificationResponse)
+	a.reports.Count(list)
+	for range list {
 		a.rec.Report("usage")
 	}
 }
 
+// reportsPerAnswer is how many reports fit an answer, with some 120 octets each.
+const reportsPerAnswer = 128
+
 // deleted appends the IEs of the answer that ends a session. What does not fit follows in requests of our own.
-func (a *Agent) deleted(ies *pfcp.IEs, s *leases.Session, reports []usage.Report) {
-	for range reports {
+func (a *Agent) deleted(ies *pfcp.IEs, s *leases.Session, list []usage.Report) {
+	for range list {
 		a.rec.Report("usage")
 	}
-	rest := reports[min(len(reports), reportsPerAnswer):]
-	a.deliverLast(s, rest)
-	usageReports(s, ies, reports[:len(reports)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
+	rest := list[min(len(list), reportsPerAnswer):]
+	a.reports.DeliverLast(s, rest)
+	reports.AppendUsage(s, ies, list[:len(list)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
 }

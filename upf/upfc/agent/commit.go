@@ -115,15 +115,13 @@ func (a *Agent) commit(conn *dataplane.Conn, s *leases.Session, next state.Sessi
 		reports = append(reports, removed.Report(usage.TriggerTermination, c.RemovedURRs...)...)
 	}
 	if len(reports) > reportsPerAnswer {
-		more := s.Session
-		more.Outbox = append(slices.Clone(s.Outbox), reports[reportsPerAnswer:]...)
+		a.reports.Owe(s, reports[reportsPerAnswer:])
 		reports = reports[:reportsPerAnswer]
-		a.put(s, &more)
 	}
 	a.giveSlots(&old, &next)
-	a.schedule(s)
+	a.reports.Schedule(s)
 	if additional = len(s.Outbox) - len(old.Outbox); additional > 0 {
-		a.deliver(s)
+		a.reports.Deliver(s)
 	}
 	return reports, additional, nil
 }

@@ -84,3 +84,13 @@ func (a *Agent) own() (own compile.Local) {
 	own.N9.V4, own.N9.V6 = a.cfg.N9.First()
 	return own
 }
+
+// compileInto adds to a transaction what makes upf-u's session st, whose encoding it returns.
+func (a *Agent) compileInto(t *dataplane.Batch, index uint32, st *state.Session) (blob []byte, err error) {
+	p, err := encode(a, index, st)
+	if err != nil {
+		return nil, err
+	}
+	p.add(t)
+	return p.blob, nil
+}

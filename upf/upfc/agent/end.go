@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"time"
 
 	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/dataplane"
@@ -13,7 +12,7 @@ import (
 // forget makes a session unknown. Its index stays taken until freeSlots. The caller has locked it.
 func (a *Agent) forget(s *leases.Session) {
 	a.traffic.count(s, true)
-	a.wheel.Set(s.Index, time.Time{})
+	a.reports.Forget(s.Index)
 	a.trim(s, s.Rules, &rules.Set{})
 	a.store.Forget(s)
 }

@@ -26,13 +26,10 @@ import (
 	"unsafe"
 
 	"core5g.dev/core5g/upf/abi"
-	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
-	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
-	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // gcPercentFilling is GOGC while sessions are read back or replayed: they leave garbage fast, and time
@@ -135,7 +132,7 @@ func (a *Agent) startAnew(h abi.Hello) {
 	a.pairs.Resize(h.QerSlots / abi.LineSlots)
 	a.chooser.Forget()
 	a.nat.reset()
-	a.postponed = map[uint32]bool{}
+	a.reports.Reset()
 	if a.cfg.State.File == "" {
 		return
 	}
@@ -416,14 +413,7 @@ func (a *Agent) adopt(shm *dataplane.Shm, index uint32, blob []byte, s *state.Se
 	}
 	a.keepUEs(index, s.Rules)
 	a.keepBlock(index, s)
-	// What resume would have to decode it for again.
-	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return leases.Reading(shm, u, slot, a.world.Now()) }}
-	if at := acct.Deadline(); at != 0 {
-		a.wheel.Set(index, usage.Time(at))
-	}
-	if len(s.Outbox) > 0 || acct.Due() {
-		a.postpone(index)
-	}
+	a.reports.Adopt(index, s, shm)
 	return nil
 }
 
@@ -591,7 +581,7 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 		if newBoot {
 			has = stationEvents(index, s.Stations)
 			if len(s.Flows) > 0 {
-				a.addFlow(index, flowEvent{gone: true, all: true})
+				a.reports.FlowsGone(index)
 			}
 		}
 		s.Unlock()

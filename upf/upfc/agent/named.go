@@ -144,10 +144,8 @@ func (a *Agent) replace(conn *dataplane.Conn, s *leases.Session, m *pfcp.Message
 	}
 	a.keepUEs(s.Index, s.Rules)
 	if len(reports) > 0 { // the answer has no room for them (TS 29.244 7.5.3)
-		more := s.Session
-		more.Outbox = append(slices.Clone(s.Outbox), reports...)
-		a.put(s, &more)
-		a.deliver(s)
+		a.reports.Owe(s, reports)
+		a.reports.Deliver(s)
 	}
 	a.log.Info("a session is restored otherwise than it was", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(n.SEID), "node", n.Node, "from", m.From)
 	a.established(ies, s, c.Chosen, c.ChosenEndpoints)

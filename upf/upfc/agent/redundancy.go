@@ -5,6 +5,7 @@ import (
 
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // A unit with a standby (package standby). Three things differ from one without: what is stored is mirrored, nothing is told of a
@@ -63,3 +64,6 @@ func (a *Agent) Clear(conn *dataplane.Conn) error {
 func (a *Agent) settled(ctx context.Context) bool {
 	return a.redundancy == nil || a.redundancy.Settle(ctx.Done())
 }
+
+// AddLate adds what the unit that has handed over counted after its sessions had been taken over, once they are.
+func (a *Agent) AddLate(late []usage.Late) { a.reports.AddLate(late) }

@@ -219,7 +219,7 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message, answer *pfcp.An
 	if err != nil {
 		return err
 	}
-	a.tellNewReporters(s, before)
+	a.reports.TellNewReporters(s, before)
 	if a.log.Enabled(ctx, slog.LevelDebug) {
 		a.log.Debug("session modified", "seid", pfcp.Hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
 	}
@@ -255,7 +255,7 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer
 	end.finish(s.Shm)
 	p.blob = end.encode(p.blob)
 	a.store.ReplaceEnded(place, s.UPSEID, p.blob)
-	a.countReports(end.Last.Reports[len(s.Outbox):])
+	a.reports.Count(end.Last.Reports[len(s.Outbox):])
 	a.deleted(&answer.IEs, s, end.Last.Reports[s.InFlight:]) // the first ones are on their way already
 	a.forget(s)
 	a.freeSlots(s)

@@ -1,4 +1,4 @@
-package agent
+package reports
 
 import (
 	"errors"
@@ -10,23 +10,23 @@ import (
 )
 
 // AddLate adds what the unit that has handed over counted after its sessions had been taken over, once they are.
-func (a *Agent) AddLate(late []usage.Late) {
+func (r *Reports) AddLate(late []usage.Late) {
 	if len(late) == 0 {
 		return
 	}
-	if _, err := a.link.Wait(a.stopping, -1); err != nil {
-		a.log.Error("usage of a hand-over is lost", "err", err)
+	if _, err := r.o.Link.Wait(r.stopping, -1); err != nil {
+		r.o.Log.Error("usage of a hand-over is lost", "err", err)
 		return
 	}
 	for _, l := range late {
-		if err := a.addLate(l); err != nil {
-			a.log.Error("usage of a hand-over is lost", "seid", pfcp.Hex(l.UPSEID), "urr", l.URR, "err", err)
+		if err := r.addLate(l); err != nil {
+			r.o.Log.Error("usage of a hand-over is lost", "seid", pfcp.Hex(l.UPSEID), "urr", l.URR, "err", err)
 		}
 	}
 }
 
-func (a *Agent) addLate(l usage.Late) error {
-	s := a.leases.Lock(l.Index)
+func (r *Reports) addLate(l usage.Late) error {
+	s := r.o.Leases.Lock(l.Index)
 	if s == nil {
 		return nil // it was deleted since
 	}
@@ -41,7 +41,7 @@ func (a *Agent) addLate(l usage.Late) error {
 	next.Meters = s.Meters.Clone()
 	next.Meters.Put(l.URR, m)
 	blob := state.AppendSession(nil, &next)
-	conn := a.link.Current()
+	conn := r.o.Link.Current()
 	if conn == nil {
 		return errors.New("upf-u is not connected")
 	}
@@ -52,7 +52,7 @@ func (a *Agent) addLate(l usage.Late) error {
 		return err
 	}
 	s.Become(&next, blob)
-	a.schedule(s)
-	a.postpone(l.Index)
+	r.Schedule(s)
+	r.postpone(l.Index)
 	return nil
 }

@@ -1,4 +1,4 @@
-package agent
+package reports
 
 import (
 	"slices"
@@ -27,40 +27,40 @@ type stationEvent struct {
 const stationsMax = 65535
 
 // takeStations makes what upf-u said of a session's stations part of the session, and reports it.
-func (a *Agent) takeStations(index uint32) {
-	s := a.lockToReport(job{index: index, about: aboutStations}, a.stations.Drop)
+func (r *Reports) takeStations(index uint32) {
+	s := r.lockToReport(job{index: index, about: aboutStations}, r.stations.Drop)
 	if s == nil {
 		return
 	}
 	defer s.Unlock()
-	list := slices.DeleteFunc(a.stations.Take(index), func(e stationEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
+	list := slices.DeleteFunc(r.stations.Take(index), func(e stationEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
 	now, detected, removed := changeStations(s.Stations, list)
 	if len(detected)+len(removed) == 0 {
 		return
 	}
-	a.reportStations(s, now, detected, removed, func(uint32) bool { return true })
+	r.reportStations(s, now, detected, removed, func(uint32) bool { return true })
 }
 
 // reportStations makes a session's stations what they are now, and reports what is new of them to these of its URRs. The caller
 // has locked it.
-func (a *Agent) reportStations(s *leases.Session, now, detected, removed []rules.Station, to func(urr uint32) bool) {
+func (r *Reports) reportStations(s *leases.Session, now, detected, removed []rules.Station, to func(urr uint32) bool) {
 	acct := s.Account()
 	reports := acct.Stations(detected, removed, to)
 	next := s.Session
 	next.Meters, next.Stations = acct.Meters, now
-	a.putReports(s, &next, reports)
+	r.putReports(s, &next, reports)
 }
 
-// tellNewReporters reports all stations to URRs that have not been told of any: those that a modification made, or gave MACAR.
+// TellNewReporters reports all stations to URRs that have not been told of any: those that a modification made, or gave MACAR.
 // The caller has locked the session, whose rules were before.
-func (a *Agent) tellNewReporters(s *leases.Session, before *rules.Set) {
+func (r *Reports) TellNewReporters(s *leases.Session, before *rules.Set) {
 	fresh := func(id uint32) bool {
 		was := before.URRs.Get(id)
 		return s.Rules.URRs.Get(id).Wants(rules.MACReporting) && (was == nil || !was.Wants(rules.MACReporting))
 	}
 	for id := range s.Rules.URRs.All() {
 		if len(s.Stations) > 0 && fresh(id) {
-			a.reportStations(s, s.Stations, s.Stations, nil, fresh)
+			r.reportStations(s, s.Stations, s.Stations, nil, fresh)
 			return
 		}
 	}

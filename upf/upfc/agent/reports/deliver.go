@@ -1,4 +1,4 @@
-package agent
+package reports
 
 import (
 	"context"
@@ -13,35 +13,35 @@ import (
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
-// deliver has the outbox delivered. The caller has locked the session, and schedules it: who cannot be
+// Deliver has the outbox delivered. The caller has locked the session, and schedules it: who cannot be
 // reached now is tried again later.
-func (a *Agent) deliver(s *leases.Session) {
-	if s.Sending || len(s.Outbox) == 0 || a.node.PathDown(s.Node) {
+func (r *Reports) Deliver(s *leases.Session) {
+	if s.Sending || len(s.Outbox) == 0 || r.o.Node.PathDown(s.Node) {
 		return
 	}
-	a.reporters.Add(s.CPAddr, job{index: s.Index})
+	r.reporters.Add(s.CPAddr, job{index: s.Index})
 }
 
-func (a *Agent) deliverAll(index uint32) {
-	s := a.leases.Lock(index)
+func (r *Reports) deliverAll(index uint32) {
+	s := r.o.Leases.Lock(index)
 	if s == nil {
 		return
 	}
-	forgotten := a.deliverLocked(s)
+	forgotten := r.deliverLocked(s)
 	up := s.UPSEID
 	s.Unlock()
 	if forgotten {
-		a.dropForgotten(up, errForgotten)
+		r.dropForgotten(up, errForgotten)
 	}
 }
 
 // deliverLocked sends what is in the outbox of a locked session; true when the CP function has forgotten it.
-func (a *Agent) deliverLocked(s *leases.Session) (forgotten bool) {
+func (r *Reports) deliverLocked(s *leases.Session) (forgotten bool) {
 	if s.Sending {
 		return false // by another, who does not end before the outbox is empty
 	}
-	if a.node.PathDown(s.Node) { // since the job was given
-		a.schedule(s)
+	if r.o.Node.PathDown(s.Node) { // since the job was given
+		r.Schedule(s)
 		return false
 	}
 	s.Sending = true
@@ -49,10 +49,10 @@ func (a *Agent) deliverLocked(s *leases.Session) (forgotten bool) {
 	for !s.Gone && len(s.Outbox) > 0 {
 		n := min(len(s.Outbox), reportsPerMessage)
 		ies := reportIEs(s, s.Outbox[:n])
-		node, to, seid := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID
+		node, to, seid := s.Node, r.o.Node.OfSession(s.Node, s.CPAddr), s.CPSEID
 		s.InFlight = n
 		s.Mu.Unlock()
-		answer, err := a.report(node, to, seid, "usage", ies)
+		answer, err := r.report(node, to, seid, "usage", ies)
 		s.Mu.Lock()
 		s.InFlight = 0
 		if errors.Is(err, errForgotten) {
@@ -61,7 +61,7 @@ func (a *Agent) deliverLocked(s *leases.Session) (forgotten bool) {
 		if err != nil {
 			if !s.Gone {
 				s.Sending = false
-				a.schedule(s) // it is tried again
+				r.Schedule(s) // it is tried again
 			}
 			return false
 		}
@@ -70,8 +70,8 @@ func (a *Agent) deliverLocked(s *leases.Session) (forgotten bool) {
 		}
 		next := s.Session
 		next.Outbox = slices.Clone(s.Outbox[n:])
-		a.put(s, &next)
-		a.obey(s, answer)
+		r.put(s, &next)
+		r.obey(s, answer)
 	}
 	return false
 }
@@ -84,21 +84,21 @@ type lastReports struct {
 	requests []pfcp.IEs
 }
 
-// deliverLast has delivered what did not fit the answer that ended a session.
-func (a *Agent) deliverLast(s *leases.Session, reports []usage.Report) {
+// DeliverLast has delivered what did not fit the answer that ended a session.
+func (r *Reports) DeliverLast(s *leases.Session, reports []usage.Report) {
 	if len(reports) == 0 {
 		return
 	}
-	l := &lastReports{node: s.Node, to: a.node.OfSession(s.Node, s.CPAddr), seid: s.CPSEID}
+	l := &lastReports{node: s.Node, to: r.o.Node.OfSession(s.Node, s.CPAddr), seid: s.CPSEID}
 	for part := range slices.Chunk(reports, reportsPerMessage) {
 		l.requests = append(l.requests, reportIEs(s, part))
 	}
-	a.reporters.Add(s.CPAddr, job{last: l})
+	r.reporters.Add(s.CPAddr, job{last: l})
 }
 
-func (a *Agent) reportLast(l *lastReports) {
+func (r *Reports) reportLast(l *lastReports) {
 	for _, ies := range l.requests {
-		if _, err := a.report(l.node, l.to, l.seid, "usage", ies); err != nil {
+		if _, err := r.report(l.node, l.to, l.seid, "usage", ies); err != nil {
 			return
 		}
 	}
@@ -106,22 +106,22 @@ func (a *Agent) reportLast(l *lastReports) {
 
 // report sends a Session Report Request to a node; no error when the CP function has it, whatever it thinks of
 // it, unless that it knows no such session.
-func (a *Agent) report(node string, to pfcp.Destination, seid uint64, kind string, ies pfcp.IEs) (*pfcp.Message, error) {
-	if !a.settled(a.stopping) {
+func (r *Reports) report(node string, to pfcp.Destination, seid uint64, kind string, ies pfcp.IEs) (*pfcp.Message, error) {
+	if !r.o.Settled(r.stopping) {
 		return nil, context.Canceled
 	}
-	a.node.SayLoadTo(node, &ies)
-	answer, err := a.server.RequestIEs(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies)
+	r.o.Node.SayLoadTo(node, &ies)
+	answer, err := r.server.RequestIEs(r.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			a.log.Warn("report not acknowledged", "kind", kind, "to", to(false), "cpSEID", pfcp.Hex(seid), "err", err)
+			r.o.Log.Warn("report not acknowledged", "kind", kind, "to", to(false), "cpSEID", pfcp.Hex(seid), "err", err)
 		}
 		return nil, err
 	}
-	a.rec.Report(kind)
+	r.o.Recorder.Report(kind)
 	if e := answer.Elements.First(ie.Cause); e != nil {
 		if c, err := e.Uint8(); err == nil && c != ie.CauseRequestAccepted {
-			a.log.Warn("report refused", "kind", kind, "to", to(false), "cpSEID", pfcp.Hex(seid), "cause", pfcp.CauseName(c))
+			r.o.Log.Warn("report refused", "kind", kind, "to", to(false), "cpSEID", pfcp.Hex(seid), "cause", pfcp.CauseName(c))
 			if c == ie.CauseSessionContextNotFound {
 				return nil, errForgotten
 			}
@@ -134,8 +134,8 @@ func (a *Agent) report(node string, to pfcp.Destination, seid uint64, kind strin
 // may soon be another UE's, so it is dropped.
 var errForgotten = errors.New("the CP function does not know the session")
 
-func (a *Agent) dropForgotten(seid uint64, err error) {
+func (r *Reports) dropForgotten(seid uint64, err error) {
 	if errors.Is(err, errForgotten) {
-		a.drop(seid, "forgotten by its cp")
+		r.o.Drop(seid, "forgotten by its cp")
 	}
 }

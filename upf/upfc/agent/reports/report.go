@@ -1,4 +1,4 @@
-package agent
+package reports
 
 import (
 	"errors"
@@ -22,8 +22,7 @@ import (
 
 const (
 	reportsPerMessage = 16
-	reportsPerAnswer  = 128 // with some 120 octets each
-	outboxMax         = 64  // reports of one session that wait; beyond it usage stays in the meters
+	outboxMax         = 64 // reports of one session that wait; beyond it usage stays in the meters
 	retryAfter        = 10 * time.Second
 	farAway           = 24 * time.Hour
 	measuring         = 128 // sessions at once
@@ -46,10 +45,10 @@ const (
 	aboutFlows          // flows of applications have begun or ended
 )
 
-// schedule sets the session's next wake-up. The caller has locked it.
-func (a *Agent) schedule(s *leases.Session) {
+// Schedule sets the session's next wake-up. The caller has locked it.
+func (r *Reports) Schedule(s *leases.Session) {
 	var next time.Time
-	now := a.world.Now()
+	now := r.o.Machine.Now()
 	later := now.Add(retryAfter)
 	if d := s.Deadline(now); d != 0 {
 		next = usage.Time(d)
@@ -63,30 +62,30 @@ func (a *Agent) schedule(s *leases.Session) {
 	if len(s.Outbox) > 0 && !s.Sending && (next.IsZero() || next.After(later)) {
 		next = later // somebody has to try again
 	}
-	a.wheel.Set(s.Index, next)
+	r.wheel.Set(s.Index, next)
 }
 
 // measure reports what is due. told: upf-u said that an armed volume was reached, and has to be armed
 // anew.
-func (a *Agent) measure(index uint32, told bool) {
+func (r *Reports) measure(index uint32, told bool) {
 	select {
-	case <-a.serving:
+	case <-r.serving:
 	default:
-		return // resume comes back to it
+		return // CatchUp comes back to it
 	}
-	s := a.leases.Lock(index)
+	s := r.o.Leases.Lock(index)
 	if s == nil {
 		return
 	}
 	defer s.Unlock()
-	conn := a.link.Current()
+	conn := r.o.Link.Current()
 	if conn == nil {
-		a.postpone(index)
+		r.postpone(index)
 		return
 	}
-	defer a.schedule(s)
+	defer r.Schedule(s)
 	if !told && !s.Look().Due() { // woken to try again what was not acknowledged
-		a.deliver(s)
+		r.Deliver(s)
 		return
 	}
 	for range 4 { // what becomes due while it is armed may not be told of any more
@@ -108,15 +107,15 @@ func (a *Agent) measure(index uint32, told bool) {
 		}
 		err := conn.Transact(t)
 		if err != nil && !errors.Is(err, dataplane.ErrLost) {
-			a.log.Error("usage not stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
+			r.o.Log.Error("usage not stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
 		}
 		s.Become(&next, blob)
-		a.countReports(reports)
+		r.Count(reports)
 		if errors.Is(err, dataplane.ErrLost) {
-			a.postpone(index) // the replay stores it
+			r.postpone(index) // the replay stores it
 			return
 		}
-		a.deliver(s)
+		r.Deliver(s)
 		if len(s.Outbox) >= outboxMax || conn.Lost() || !s.Look().Due() {
 			return
 		}
@@ -125,11 +124,11 @@ func (a *Agent) measure(index uint32, told bool) {
 
 // lockToReport locks the session that upf-u has told something of; nil: it is gone, for which drop is called, or the CP function is behind, and
 // the job comes again.
-func (a *Agent) lockToReport(j job, drop func(index uint32)) *leases.Session {
-	if !a.isServing() {
+func (r *Reports) lockToReport(j job, drop func(index uint32)) *leases.Session {
+	if !r.isServing() {
 		return nil
 	}
-	s := a.leases.Lock(j.index)
+	s := r.o.Leases.Lock(j.index)
 	if s == nil {
 		drop(j.index)
 		return nil
@@ -138,101 +137,132 @@ func (a *Agent) lockToReport(j job, drop func(index uint32)) *leases.Session {
 		return s
 	}
 	s.Unlock()
-	a.world.Go(func() {
-		if a.world.Wait(retryAfter, a.stopping.Done()) {
-			a.measurers.Add(j, false)
+	r.o.Machine.Go(func() {
+		if r.o.Machine.Wait(retryAfter, r.stopping.Done()) {
+			r.measurers.Add(j, false)
 		}
 	})
 	return nil
 }
 
 // putReports makes next the session's state, and sends the reports that come of it. The caller has locked the session.
-func (a *Agent) putReports(s *leases.Session, next *state.Session, reports []usage.Report) {
+func (r *Reports) putReports(s *leases.Session, next *state.Session, reports []usage.Report) {
 	next.Outbox = append(slices.Clone(s.Outbox), reports...)
-	a.put(s, next)
-	a.countReports(reports)
-	a.deliver(s)
-	a.schedule(s)
+	r.put(s, next)
+	r.Count(reports)
+	r.Deliver(s)
+	r.Schedule(s)
 }
 
-func (a *Agent) countReports(reports []usage.Report) {
+func (r *Reports) Count(reports []usage.Report) {
 	for i := range reports {
-		a.rec.UsageReport(reports[i].Trigger)
+		r.o.Recorder.UsageReport(reports[i].Trigger)
 	}
 }
 
 // isServing waits for PFCP to be served; false when that will not be any more.
-func (a *Agent) isServing() bool {
-	a.world.Wait(-1, a.serving, a.stopping.Done())
-	return a.stopping.Err() == nil
+func (r *Reports) isServing() bool {
+	r.o.Machine.Wait(-1, r.serving, r.stopping.Done())
+	return r.stopping.Err() == nil
 }
 
 // postpone notes that a session is to be measured when upf-u is back: what is armed in upf-u and
 // what we have reported must not drift apart.
-func (a *Agent) postpone(index uint32) {
-	a.mu.Lock()
-	a.postponed[index] = true
-	back := a.link.Current() != nil // it came back meanwhile, and catchUp may have run
-	a.mu.Unlock()
+func (r *Reports) postpone(index uint32) {
+	r.mu.Lock()
+	r.postponed[index] = true
+	back := r.o.Link.Current() != nil // it came back meanwhile, and catchUp may have run
+	r.mu.Unlock()
 	if back {
-		a.world.Go(a.catchUp)
+		r.o.Machine.Go(r.CatchUp)
 	}
 }
 
-// catchUp measures what was postponed.
-func (a *Agent) catchUp() {
-	select {
-	case <-a.serving:
-	default:
-		return // resume does it
+// Adopt takes up a session that was kept, s, before anybody locks it: what CatchUp would have to decode it for again. Its meters are attached
+// to shm.
+func (r *Reports) Adopt(index uint32, s *state.Session, shm *dataplane.Shm) {
+	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading {
+		return leases.Reading(shm, u, slot, r.o.Machine.Now())
+	}}
+	if at := acct.Deadline(); at != 0 {
+		r.wheel.Set(index, usage.Time(at))
 	}
-	a.mu.Lock()
-	late := a.postponed
-	a.postponed = map[uint32]bool{}
-	a.mu.Unlock()
+	if len(s.Outbox) > 0 || acct.Due() {
+		r.postpone(index)
+	}
+}
+
+// Forget is for a session that is gone.
+func (r *Reports) Forget(index uint32) { r.wheel.Set(index, time.Time{}) }
+
+// Reset is for sessions that are all gone.
+func (r *Reports) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.postponed = map[uint32]bool{}
+}
+
+// CatchUp measures what was postponed.
+func (r *Reports) CatchUp() {
+	select {
+	case <-r.serving:
+	default:
+		return // it is called again
+	}
+	r.mu.Lock()
+	late := r.postponed
+	r.postponed = map[uint32]bool{}
+	r.mu.Unlock()
 	for _, index := range slices.Sorted(maps.Keys(late)) {
-		a.measurers.Add(job{index: index}, false)
+		r.measurers.Add(job{index: index}, false)
 	}
 }
 
 // reportJob is one of those who report to a CP function.
-func (a *Agent) reportJob(j job, _ bool) {
+func (r *Reports) reportJob(j job, _ bool) {
 	switch {
 	case j.last != nil:
-		a.reportLast(j.last)
+		r.reportLast(j.last)
 	case j.tunnel.IsValid():
-		a.reportErrorIndication(j.index, j.tunnel)
+		r.reportErrorIndication(j.index, j.tunnel)
 	default:
-		a.deliverAll(j.index)
+		r.deliverAll(j.index)
 	}
 }
 
 // measureJob is one of those who look at sessions.
-func (a *Agent) measureJob(j job, told bool) {
+func (r *Reports) measureJob(j job, told bool) {
 	switch {
 	case j.tunnel.IsValid():
-		a.errorIndication(j)
+		r.errorIndication(j)
 	case j.about == aboutStations:
-		a.takeStations(j.index)
+		r.takeStations(j.index)
 	case j.about == aboutFlows:
-		a.takeFlows(j.index)
+		r.takeFlows(j.index)
 	default:
-		a.measure(j.index, told)
+		r.measure(j.index, told)
 	}
+}
+
+// Owe puts reports into a session's outbox, and stores it. The caller has locked it, and has them delivered.
+func (r *Reports) Owe(s *leases.Session, reports []usage.Report) {
+	next := s.Session
+	next.Outbox = append(slices.Clone(s.Outbox), reports...)
+	r.put(s, &next)
 }
 
 // put makes next the session's state, here and in upf-u, where the rules stay as they are. The caller
 // has locked it.
-func (a *Agent) put(s *leases.Session, next *state.Session) {
+func (r *Reports) put(s *leases.Session, next *state.Session) {
 	blob := state.AppendSession(nil, next)
 	s.Become(next, blob)
-	conn := a.link.Current()
+	conn := r.o.Link.Current()
 	if conn == nil {
 		return // a replay brings it
 	}
 	t := dataplane.NewBatch()
 	t.State(s.Index, blob)
 	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
-		a.log.Error("session not stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
+		r.o.Log.Error("session not stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package reports
 
 import (
 	"errors"
@@ -12,38 +12,37 @@ import (
 
 // obey does what the answer to a Session Report Request asks for (TS 29.244 7.5.9): Update BAR, and
 // DROBU among its flags. The caller has locked the session.
-func (a *Agent) obey(s *leases.Session, answer *pfcp.Message) {
+func (r *Reports) obey(s *leases.Session, answer *pfcp.Message) {
 	next, rulesChanged := s.Session, false
 	for _, e := range answer.Elements.All(ie.UpdateBARWithinSessionReportResponse) {
-		r, err := s.Rules.UpdateInReportResponse(&e)
-		if err != nil || r == nil {
-			a.log.Warn("Update BAR in a Session Report Response is not carried out", "seid", pfcp.Hex(s.UPSEID), "err", err)
+		bar, err := s.Rules.UpdateInReportResponse(&e)
+		if err != nil || bar == nil {
+			r.o.Log.Warn("Update BAR in a Session Report Response is not carried out", "seid", pfcp.Hex(s.UPSEID), "err", err)
 			continue
 		}
 		if !rulesChanged {
 			next.Rules, rulesChanged = s.Rules.Clone(), true
 		}
-		next.Rules.BARs.Put(r.ID, r)
+		next.Rules.BARs.Put(bar.ID, bar)
 	}
 	t := dataplane.NewBatch()
 	if e := answer.Elements.First(ie.PFCPSRRspFlags); e != nil && len(e.Value) > 0 && e.Value[0]&srrspDROBU != 0 {
 		t.DropBuffered(s.Index)
 	}
 	if rulesChanged {
-		p, err := encode(a, s.Index, &next)
+		blob, err := r.o.Compile(t, s.Index, &next)
 		if err != nil {
-			a.log.Error("session cannot be stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
+			r.o.Log.Error("session cannot be stored", "seid", pfcp.Hex(s.UPSEID), "err", err)
 			return
 		}
-		p.add(t)
-		defer s.Become(&next, p.blob) // when upf-u was lost, the replay brings it
+		defer s.Become(&next, blob) // when upf-u was lost, the replay brings it
 	}
-	conn := a.link.Current()
+	conn := r.o.Link.Current()
 	if t.Records() == 0 || conn == nil {
 		return
 	}
 	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
-		a.log.Error("what a Session Report Response asks for is refused", "seid", pfcp.Hex(s.UPSEID), "err", err)
+		r.o.Log.Error("what a Session Report Response asks for is refused", "seid", pfcp.Hex(s.UPSEID), "err", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package agent
+package reports
 
 import (
 	"slices"
@@ -24,27 +24,30 @@ type flowEvent struct {
 	all        bool // it is about all that upf-u has told of
 }
 
-func (a *Agent) addFlow(index uint32, f flowEvent) {
-	if f.generation = a.store.GenerationOf(index); f.generation == 0 {
+// FlowsGone says that all flows of a session have ended, with the upf-u that had told of them.
+func (r *Reports) FlowsGone(index uint32) { r.addFlow(index, flowEvent{gone: true, all: true}) }
+
+func (r *Reports) addFlow(index uint32, f flowEvent) {
+	if f.generation = r.o.Leases.Store.GenerationOf(index); f.generation == 0 {
 		return
 	}
 	// What came and went before anybody looked is nothing.
 	begun := func(o flowEvent) bool {
 		return f.gone && !o.gone && o.generation == f.generation && (f.all || o.number == f.number && o.Instance == f.Instance)
 	}
-	a.flows.Add(index, f, begun)
-	a.measurers.Add(job{index: index, about: aboutFlows}, false)
+	r.flows.Add(index, f, begun)
+	r.measurers.Add(job{index: index, about: aboutFlows}, false)
 }
 
 // takeFlows makes what upf-u said of a session's flows part of the session, and reports it.
-func (a *Agent) takeFlows(index uint32) {
-	s := a.lockToReport(job{index: index, about: aboutFlows}, a.flows.Drop)
+func (r *Reports) takeFlows(index uint32) {
+	s := r.lockToReport(job{index: index, about: aboutFlows}, r.flows.Drop)
 	if s == nil {
 		return
 	}
 	defer s.Unlock()
-	list := slices.DeleteFunc(a.flows.Take(index), func(e flowEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
-	now, begun, ended := changeFlows(s.Flows, list, func(number uint64) string { return a.applications.Named(s.Node, number) })
+	list := slices.DeleteFunc(r.flows.Take(index), func(e flowEvent) bool { return uint64(e.generation) != s.UPSEID>>32 })
+	now, begun, ended := changeFlows(s.Flows, list, func(number uint64) string { return r.o.Application(s.Node, number) })
 	if len(begun)+len(ended) == 0 {
 		return
 	}
@@ -52,7 +55,7 @@ func (a *Agent) takeFlows(index uint32) {
 	reports := acct.Flows(begun, ended)
 	next := s.Session
 	next.Meters, next.Flows = acct.Meters, now
-	a.putReports(s, &next, reports)
+	r.putReports(s, &next, reports)
 }
 
 // changeFlows is what a session's flows become, and what of that is new.

@@ -1,4 +1,4 @@
-package agent
+package reports
 
 import (
 	"net/netip"
@@ -31,12 +31,12 @@ func reportIEs(s *leases.Session, reports []usage.Report) (ies pfcp.IEs) {
 		}
 	}
 	ies.Octets(ie.ReportType, what)
-	usageReports(s, &ies, reports, 0, ie.UsageReportWithinSessionReportRequest)
+	AppendUsage(s, &ies, reports, 0, ie.UsageReportWithinSessionReportRequest)
 	return ies
 }
 
-// usageReports appends the IEs of a message that carries reports, while more of them follow.
-func usageReports(s *leases.Session, ies *pfcp.IEs, reports []usage.Report, more int, ieType uint16) {
+// AppendUsage appends the IEs of a message that carries reports, while more of them follow.
+func AppendUsage(s *leases.Session, ies *pfcp.IEs, reports []usage.Report, more int, ieType uint16) {
 	for i := range reports {
 		if reports[i].URR != rules.InactivityURR {
 			reports[i].Append(ies, ieType, application(s, reports[i].URR))

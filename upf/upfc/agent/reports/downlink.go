@@ -1,4 +1,4 @@
-package agent
+package reports
 
 import (
 	"errors"
@@ -17,8 +17,8 @@ import (
 // heard. The report makes the CP function page the UE, so it is repeated for as long as the FAR says
 // so: nobody would page otherwise.
 
-func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
-	s := a.leases.Lock(index)
+func (r *Reports) notify(index uint32, pdr uint16, qfi, tos uint8) {
+	s := r.o.Leases.Lock(index)
 	if s == nil {
 		return
 	}
@@ -34,18 +34,18 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 	var ies pfcp.IEs
 	ies.Octets(ie.ReportType, reportsDownlinkData)
 	if err := ies.Add(ie.NewDownlinkDataReport(downlinkData(pdr, qfi, tos>>2)...)); err != nil {
-		a.log.Error("downlink data cannot be reported", "seid", pfcp.Hex(s.UPSEID), "err", err)
+		r.o.Log.Error("downlink data cannot be reported", "seid", pfcp.Hex(s.UPSEID), "err", err)
 		return
 	}
 	for !s.Gone && waits(s, pdr) {
-		answer, serving, err := a.notifyOnce(s, ies)
+		answer, serving, err := r.notifyOnce(s, ies)
 		if !serving {
 			return
 		}
 		if err == nil && !s.Gone {
-			a.obey(s, answer)
+			r.obey(s, answer)
 		}
-		if err == nil || a.stopping.Err() != nil {
+		if err == nil || r.stopping.Err() != nil {
 			return
 		}
 	}
@@ -61,18 +61,18 @@ func downlinkData(pdr uint16, qfi, dscp uint8) []*ie.IE {
 }
 
 // notifyOnce reports without the session's lock, which the caller has: it is taken again however this ends, a death of the machine included.
-func (a *Agent) notifyOnce(s *leases.Session, ies pfcp.IEs) (answer *pfcp.Message, serving bool, err error) {
-	node, to, seid, up, moved := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.node.MovedOf(s.Node)
+func (r *Reports) notifyOnce(s *leases.Session, ies pfcp.IEs) (answer *pfcp.Message, serving bool, err error) {
+	node, to, seid, up, moved := s.Node, r.o.Node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, r.o.Node.MovedOf(s.Node)
 	s.Mu.Unlock()
 	defer s.Mu.Lock()
-	if !a.isServing() {
+	if !r.isServing() {
 		return nil, false, nil
 	}
-	answer, err = a.report(node, to, seid, "downlink_data", ies)
+	answer, err = r.report(node, to, seid, "downlink_data", ies)
 	if err != nil && !errors.Is(err, errForgotten) {
-		a.world.Wait(retryAfter, a.stopping.Done(), moved)
+		r.o.Machine.Wait(retryAfter, r.stopping.Done(), moved)
 	}
-	a.dropForgotten(up, err)
+	r.dropForgotten(up, err)
 	return answer, true, err
 }
 

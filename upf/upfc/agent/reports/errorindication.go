@@ -1,4 +1,4 @@
-package agent
+package reports
 
 import (
 	"github.com/wmnsk/go-pfcp/ie"
@@ -9,28 +9,28 @@ import (
 )
 
 // errorIndication finds out whom an Error Indication is to be reported to.
-func (a *Agent) errorIndication(j job) {
-	s := a.leases.Lock(j.index)
+func (r *Reports) errorIndication(j job) {
+	s := r.o.Leases.Lock(j.index)
 	if s == nil {
 		return
 	}
 	defer s.Unlock()
 	for peer := range store.Peers(s.Rules) {
 		if peer == j.tunnel { // else only the hash is the same
-			a.reporters.Add(s.CPAddr, j)
+			r.reporters.Add(s.CPAddr, j)
 			return
 		}
 	}
 }
 
-func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
-	s := a.leases.Lock(index)
+func (r *Reports) reportErrorIndication(index uint32, f rules.FTEID) {
+	s := r.o.Leases.Lock(index)
 	if s == nil {
 		return
 	}
-	node, to, seid, up := s.Node, a.node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID
+	node, to, seid, up := s.Node, r.o.Node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID
 	s.Unlock()
-	if !a.isServing() {
+	if !r.isServing() {
 		return
 	}
 	var ies pfcp.IEs
@@ -38,13 +38,13 @@ func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
 	at := ies.Begin(ie.ErrorIndicationReport)
 	remoteFTEID(&ies, f)
 	ies.End(at)
-	answer, err := a.report(node, to, seid, "error_indication", ies)
+	answer, err := r.report(node, to, seid, "error_indication", ies)
 	if err != nil {
-		a.dropForgotten(up, err)
+		r.dropForgotten(up, err)
 		return
 	}
-	if s := a.leases.LockSEID(up); s != nil {
+	if s := r.o.Leases.LockSEID(up); s != nil {
 		defer s.Unlock()
-		a.obey(s, answer)
+		r.obey(s, answer)
 	}
 }
