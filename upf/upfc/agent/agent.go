@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wmnsk/go-pfcp/ie"
+
 	"core5g.dev/core5g/upf/upfc/agent/addresses"
 	"core5g.dev/core5g/upf/upfc/agent/applications"
 	"core5g.dev/core5g/upf/upfc/agent/leases"
@@ -16,13 +18,13 @@ import (
 	"core5g.dev/core5g/upf/upfc/agent/node"
 	"core5g.dev/core5g/upf/upfc/agent/peers"
 	"core5g.dev/core5g/upf/upfc/agent/reports"
+	"core5g.dev/core5g/upf/upfc/agent/sessions"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/machine"
-	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/pfcp"
-	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/state"
 )
 
 // Recorder counts what the agent does.
@@ -45,37 +47,22 @@ type Agent struct {
 	server  *pfcp.Server            // valid once serving is closed
 	tracing atomic.Pointer[tracing] // whom upf-u's trace events are for
 
-	node         *node.Node                   // as CP functions know it
-	link         *link.Link                   // to upf-u
-	predefined   map[string]*rules.Predefined // of the configuration
-	applications *applications.Applications
-	toldDomains  atomic.Bool // upf-u has heard of domain names
-	pfdChange    sync.Mutex  // held by the one request that changes PFDs
+	node         *node.Node                 // as CP functions know it
+	link         *link.Link                 // to upf-u
+	applications *applications.Applications // that CP functions have described
 	leases       *leases.Leases
 	store        *store.Store[*leases.Session] // theirs
-	policies     sync.Pool                     // of *policy
-	puts         sync.Pool                     // of *put
 	chooser      *addresses.Chooser            // of F-TEIDs and UE addresses
 	peers        *peers.Peers                  // of GTP-U
 	reports      *reports.Reports              // to CP functions
-	traffic      *traffic
-	groups       groups
-	nat          natBlocks
-	records      *slog.Logger // of NAT44 blocks
-	underWay     underWay
-	redundancy   Redundancy                    // nil: there is no standby
-	takeover     *Takeover                     // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
-	known        atomic.Pointer[networks.List] // of the upf-u that was met last
-	bridges      atomic.Pointer[networks.Bridges]
+	sessions     *sessions.Sessions
+	redundancy   Redundancy // nil: there is no standby
+	takeover     *Takeover  // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
 	// It has other network instances than the one before; read while it is filled.
 	otherNetworks bool
 
-	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
-	silent     bool       // under metaChange: upf-u was told that sessions are restored
-
 	mu     sync.Mutex
 	bootID uint64 // of the upf-u that was last filled or read
-	pairs  store.Slots
 }
 
 // World is where an agent lives.
@@ -103,36 +90,45 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 
 // NewIn makes an agent that lives somewhere else than on this machine.
 func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
-	a := &Agent{
-		cfg: cfg, log: log, records: slog.New(always{log.Handler()}), rec: rec, world: w,
-		serving:      make(chan struct{}),
-		applications: applications.New(log),
-		traffic:      newTraffic(w.Now()),
-		underWay:     underWay{machine: w.Machine, names: map[store.CPName]chan struct{}{}},
-	}
-	a.predefined, _ = cfg.Predefined() // Parse has refused what cannot be read
+	a := &Agent{cfg: cfg, log: log, rec: rec, world: w, serving: make(chan struct{}), applications: applications.New(log)}
+	own := sessions.Own(cfg)
+	predefined, _ := cfg.Predefined() // Parse has refused what cannot be read
 	a.leases = leases.New(leases.Owner{Log: log, Machine: w.Machine, Application: a.applications.Get})
 	a.store = a.leases.Store
-	a.policies.New = func() any { return newPolicy(a) }
-	a.puts.New = func() any { return newPut(a) }
-	a.chooser = addresses.New(cfg, a.own(), w.Random)
+	a.chooser = addresses.New(cfg, own, w.Random)
+	// Calls that go up: what is called comes to be below.
 	a.link = link.New(link.Owner{
 		Config: cfg, Log: log, Machine: w.Machine,
 		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },
-		Fill: a.takeUp, Back: func() { a.reports.CatchUp() }, Over: a.letGo,
+		Fill: a.takeUp, Over: a.letGo,
+		Back: func() { a.reports.CatchUp() },
 	})
 	a.node = node.New(node.Owner{
 		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine,
-		Predefined: len(a.predefined) > 0, ChoosesUEs: a.chooser.ChoosesUEs(),
-		Drop: a.dropSessionsOf, Persist: a.persistMeta, Forget: a.applications.Forget, Page: a.list, SendsTo: a.store.SendsTo, Workers: a.workers, Full: a.tablesFull,
+		Predefined: len(predefined) > 0, ChoosesUEs: a.chooser.ChoosesUEs(),
+		Forget: a.applications.Forget, SendsTo: a.store.SendsTo, Workers: a.workers,
+		Drop:    func(node, reason string) { a.sessions.DropOf(node, reason) },
+		Persist: func() { a.sessions.PersistMeta() },
+		Page: func(m *pfcp.Message, node string, others ...*ie.IE) (*ie.IE, error) {
+			return a.sessions.Page(m, node, others...)
+		},
+		Full: func() float64 { return a.sessions.Full() },
 	})
 	a.peers = peers.New(peers.Owner{
-		Echo: cfg.GTPU.Echo, Own: a.own(), Log: log, Machine: w.Machine,
+		Echo: cfg.GTPU.Echo, Own: own, Log: log, Machine: w.Machine,
 		Conn: a.link.Current, Tunnels: a.store.PeerTunnels, CorePeers: a.store.CorePeers, Report: a.node.ReportPaths,
 	})
 	a.reports = reports.New(reports.Owner{
 		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine, Leases: a.leases, Link: a.link, Node: a.node,
-		Application: a.applications.Named, Settled: a.settled, Compile: a.compileInto, Drop: a.drop,
+		Application: a.applications.Named, Settled: a.settled,
+		Compile: func(t *dataplane.Batch, index uint32, next *state.Session) ([]byte, error) {
+			return a.sessions.CompileInto(t, index, next)
+		},
+		Drop: func(seid uint64, reason string) { a.sessions.Drop(seid, reason) },
+	})
+	a.sessions = sessions.New(sessions.Owner{
+		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine, Leases: a.leases, Link: a.link, Node: a.node, Reports: a.reports,
+		Chooser: a.chooser, Applications: a.applications, Predefined: predefined,
 	})
 	return a
 }
@@ -182,7 +178,7 @@ func (a *Agent) run(ctx context.Context, begin func(f func())) error {
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.node.Recovery())
 	begin(func() { a.reports.Keep(ctx) })
 	begin(func() { a.peers.Keep(ctx) })
-	begin(func() { a.keepTraffic(ctx) })
+	begin(func() { a.sessions.KeepTraffic(ctx) })
 	a.world.Go(a.resume)
 	a.node.MeetPeers(ctx)
 	return serve()

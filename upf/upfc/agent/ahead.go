@@ -13,11 +13,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
-	"reflect"
 	"time"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/sessions"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -50,7 +51,9 @@ type Takeover struct {
 
 // Ahead fills the upf-u of a standby.
 type Ahead struct {
-	as     *Agent // as which sessions are compiled: it knows of PFDs and groups what META says, and never runs
+	as     *sessions.Sessions // as which sessions are compiled: it knows of PFDs and groups what META says, and never runs
+	log    *slog.Logger
+	now    func() time.Time
 	conn   *dataplane.Conn
 	meta   []byte
 	filled map[uint32]*aheadOf
@@ -144,8 +147,8 @@ func (a *Agent) beginAhead(conn *dataplane.Conn) (*Ahead, error) {
 		return nil, err
 	}
 	h := conn.Hello()
-	ahead := &Ahead{as: NewIn(a.world, a.cfg, a.log, a.rec), conn: conn, filled: map[uint32]*aheadOf{}}
-	ahead.as.note(&h)
+	ahead := &Ahead{as: NewIn(a.world, a.cfg, a.log, a.rec).sessions, log: a.log, now: a.world.Now, conn: conn, filled: map[uint32]*aheadOf{}}
+	ahead.as.Note(&h)
 	// A META of before would make whoever reads it back believe that it has all.
 	t := dataplane.NewBatch()
 	t.Meta(nil, true)
@@ -166,7 +169,7 @@ func (h *Ahead) take(sessions []store.Entry, meta []byte) error {
 	if !bytes.Equal(meta, h.meta) {
 		h.meta = bytes.Clone(meta)
 		if h.adopt() {
-			if err := h.as.tellDomains(h.conn); err != nil {
+			if err := h.as.TellDomains(h.conn); err != nil {
 				return err
 			}
 			if err := h.again(); err != nil {
@@ -188,7 +191,7 @@ func (h *Ahead) take(sessions []store.Entry, meta []byte) error {
 			puts = append(puts, e)
 		}
 	}
-	if err := h.as.deleteIndexes(h.conn, gone); err != nil {
+	if err := h.as.DeleteIndexes(h.conn, gone); err != nil {
 		return err
 	}
 	return h.put(puts)
@@ -198,14 +201,10 @@ func (h *Ahead) take(sessions []store.Entry, meta []byte) error {
 func (h *Ahead) adopt() bool {
 	meta, err := state.DecodeMeta(h.meta)
 	if err != nil {
-		h.as.log.Error("META of the unit cannot be read", "err", err)
+		h.log.Error("META of the unit cannot be read", "err", err)
 		return false
 	}
-	a := h.as
-	groups, changed := a.groups.list(), a.applications.Replace(meta.PFDs)
-	a.groups.adopt(meta.Groups)
-	now := a.groups.list()
-	return changed || len(now) < len(groups) || !reflect.DeepEqual(groups, now[:len(groups)])
+	return h.as.ReplaceMeta(meta)
 }
 
 // again compiles all anew.
@@ -250,12 +249,12 @@ func (h *Ahead) put(list []store.Entry) error {
 			}
 			continue
 		}
-		if t.Size()+put.size() > batchMax {
+		if t.Size()+put.Size() > batchMax {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		put.add(t)
+		put.Add(t)
 		batch, compiled[e.Index] = append(batch, e), has
 	}
 	return flush()
@@ -300,7 +299,7 @@ func (h *Ahead) putOne(e store.Entry) (holder *uint32, err error) {
 		return nil, nil // it is left to who takes over
 	}
 	t := dataplane.NewBatch()
-	put.add(t)
+	put.Add(t)
 	err = h.conn.Transact(t)
 	var refused *dataplane.Refused
 	switch {
@@ -311,7 +310,7 @@ func (h *Ahead) putOne(e store.Entry) (holder *uint32, err error) {
 	case (refused.Refusal == abi.RefusedFteid || refused.Refusal == abi.RefusedUeIp) && h.filled[refused.Holder] != nil:
 		return &refused.Holder, nil
 	default:
-		h.as.log.Warn("the standby's upf-u does not take a session ahead", "index", e.Index, "err", err)
+		h.log.Warn("the standby's upf-u does not take a session ahead", "index", e.Index, "err", err)
 	}
 	return nil, nil
 }
@@ -322,19 +321,18 @@ func (h *Ahead) drop(index uint32) error {
 		return nil
 	}
 	delete(h.filled, index)
-	return h.as.deleteIndexes(h.conn, []uint32{index})
+	return h.as.DeleteIndexes(h.conn, []uint32{index})
 }
 
-func (h *Ahead) compile(e store.Entry) (*put, *aheadOf, error) {
+func (h *Ahead) compile(e store.Entry) (*sessions.Put, *aheadOf, error) {
 	var s state.Session
 	if err := state.DecodeSession(e.Blob, &s, nil); err != nil {
 		return nil, nil, err
 	}
-	p, err := encode(h.as, e.Index, &s)
+	p, err := h.as.EncodeRules(e.Index, &s)
 	if err != nil {
 		return nil, nil, err
 	}
-	p.blob = nil
 	has := &aheadOf{blob: e.Blob, life: e.Life}
 	for id, m := range s.Meters.All() {
 		has.slots = append(has.slots, m.Slot)
@@ -352,7 +350,7 @@ func (h *Ahead) Finish(held Held) error {
 	if err := h.follow(held); err != nil {
 		return err
 	}
-	shm, at := h.conn.Shm(), h.as.world.Now().UnixMilli()
+	shm, at := h.conn.Shm(), h.now().UnixMilli()
 	h.base = map[uint32]usage.Counts{}
 	t := dataplane.NewBatch()
 	for index, has := range h.filled {

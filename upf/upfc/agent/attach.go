@@ -3,8 +3,8 @@ package agent
 import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/leases"
+	"core5g.dev/core5g/upf/upfc/agent/sessions"
 	"core5g.dev/core5g/upf/upfc/dataplane"
-	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
@@ -45,11 +45,9 @@ func arms(s *leases.Session) []abi.UrrArm {
 }
 
 // rest is what upf-u lacks of a session that it may have from ahead.
-func rest(s *leases.Session, a *Agent, ahead *Ahead) (*put, error) {
+func rest(s *leases.Session, of *sessions.Sessions, ahead *Ahead) (*sessions.Put, error) {
 	if !ahead.has(s.Index) {
-		return encodeOf(a, s)
+		return of.Encode(s)
 	}
-	p := a.puts.Get().(*put)
-	p.index, p.rules, p.blob = s.Index, false, state.AppendSession(p.blob[:0], &s.Session)
-	return p, nil
+	return of.EncodeState(s), nil
 }

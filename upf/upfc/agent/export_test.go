@@ -9,7 +9,7 @@ func (a *Agent) ReportPaths(failed bool, peers []netip.Addr) { a.node.ReportPath
 type Nothing = nothing
 
 // Sweep is sweep.
-func (a *Agent) Sweep() { a.sweep() }
+func (a *Agent) Sweep() { a.sessions.Sweep() }
 
 // Notifies says whether a Downlink Data Report of a session is under way: until it is over, further packets are part of it.
 func (a *Agent) Notifies(index uint32) bool {

@@ -28,7 +28,6 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
-	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
@@ -39,7 +38,7 @@ const gcPercentFilling = 400
 // takeUp is for a upf-u that there is: nobody uses it before it is filled.
 func (a *Agent) takeUp(conn *dataplane.Conn) error {
 	hello := conn.Hello()
-	a.note(&hello)
+	a.otherNetworks = a.sessions.Note(&hello)
 	if a.filledAhead(conn) != nil {
 		a.link.GrantAhead(conn)
 	}
@@ -80,8 +79,7 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 	known := !a.node.Recovery().IsZero()
 	same := a.bootID == h.BootId
 	if known {
-		a.store.Resize(h.SessionsMax)
-		a.pairs.Resize(h.QerSlots / abi.LineSlots)
+		a.sessions.Resize(&h)
 	}
 	a.mu.Unlock()
 
@@ -127,12 +125,7 @@ func (a *Agent) begin(conn *dataplane.Conn) error {
 func (a *Agent) startAnew(h abi.Hello) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.store.Reset(h.SessionsMax)
-	a.pairs = store.Slots{}
-	a.pairs.Resize(h.QerSlots / abi.LineSlots)
-	a.chooser.Forget()
-	a.nat.reset()
-	a.reports.Reset()
+	a.sessions.Reset(&h)
 	if a.cfg.State.File == "" {
 		return
 	}
@@ -184,7 +177,7 @@ func (a *Agent) restore(conn *dataplane.Conn, old *store.Left, meta *state.Meta)
 				if blob == nil {
 					continue
 				}
-				if err := a.adopt(memory(w.Life()), uint32(first+i), blob, &s, w.Life()); err != nil {
+				if err := a.sessions.Adopt(memory(w.Life()), uint32(first+i), blob, &s, w.Life()); err != nil {
 					a.log.Error("a session that an earlier upf-c left is given up", "index", first+i, "err", err)
 					dropped.Add(1)
 				}
@@ -194,8 +187,8 @@ func (a *Agent) restore(conn *dataplane.Conn, old *store.Left, meta *state.Meta)
 	if n := int(dropped.Load()); n > 0 {
 		a.rec.SessionsDropped("unreadable", n)
 	}
-	a.adoptMeta(meta)
-	a.adoptEnded(old, memory)
+	a.sessions.AdoptMeta(meta)
+	a.sessions.AdoptEnded(old, memory)
 	a.commitKept()
 	a.rec.Restart("upf-c")
 	a.rec.Restart("upf-u")
@@ -246,16 +239,9 @@ func (a *Agent) memories(conn *dataplane.Conn, old *store.Left) func(life uint8)
 	}
 }
 
-// adoptMeta makes what META has ours.
-func (a *Agent) adoptMeta(meta *state.Meta) {
-	a.node.Adopt(meta)
-	a.applications.Adopt(meta.PFDs)
-	a.groups.adopt(meta.Groups)
-}
-
 // commitKept gives our file its name: it has all that the one before it has.
 func (a *Agent) commitKept() {
-	a.keepMeta()
+	a.sessions.KeepMeta()
 	if err := a.store.Commit(); err != nil {
 		a.log.Warn("what upf-c knows is in no file: sessions end when upf-u and upf-c both die", "file", a.cfg.State.File, "err", err)
 	}
@@ -266,8 +252,8 @@ func (a *Agent) commitKept() {
 func (a *Agent) keepAlive(ctx context.Context) {
 	for a.world.Wait(time.Second, ctx.Done()) {
 		a.store.Stamp(a.world.Now())
-		if a.isSilent() && !a.node.Silent() {
-			a.persistMeta()
+		if a.sessions.IsSilent() && !a.node.Silent() {
+			a.sessions.PersistMeta()
 		}
 		if err := a.store.NoRoom(); err != nil {
 			a.log.Warn("some sessions end when upf-u and upf-c both die: there is no room in the file", "file", a.cfg.State.File, "err", err)
@@ -292,7 +278,7 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta
 		}
 		err = errors.New("there is no META")
 		if meta != nil {
-			err = a.adopt(conn.Shm(), index, blob, s, 1)
+			err = a.sessions.Adopt(conn.Shm(), index, blob, s, 1)
 		}
 		if err != nil {
 			a.log.Error("a session that upf-u kept is given up", "index", index, "err", err)
@@ -362,9 +348,9 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta
 	default:
 		meta = &state.Meta{Recovery: a.world.Now().Unix()}
 	}
-	a.adoptMeta(meta)
+	a.sessions.AdoptMeta(meta)
 	if old != nil {
-		a.adoptEnded(old, a.memories(conn, old))
+		a.sessions.AdoptEnded(old, a.memories(conn, old))
 	}
 	a.commitKept()
 	store.DropCounters(a.cfg.State.File)
@@ -374,14 +360,14 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta
 	if len(drop) > 0 {
 		a.rec.SessionsDropped("unreadable", len(drop))
 	}
-	if err := a.deleteIndexes(conn, drop); err != nil {
+	if err := a.sessions.DeleteIndexes(conn, drop); err != nil {
 		return err
 	}
 	// upf-u has them, unless the upf-c before was changing them.
-	if err := a.tellDomains(conn); err != nil {
+	if err := a.sessions.TellDomains(conn); err != nil {
 		return err
 	}
-	return a.writeMeta(conn)
+	return a.sessions.WriteMeta(conn)
 }
 
 // readMeta is nil when META cannot be read.
@@ -396,25 +382,6 @@ func (a *Agent) readMeta(record []byte) *state.Meta {
 		return nil
 	}
 	return m
-}
-
-// adopt makes a session ours that was kept. s is where it is decoded, shm the memory of the life to which its
-// meters are attached.
-func (a *Agent) adopt(shm *dataplane.Shm, index uint32, blob []byte, s *state.Session, life uint8) error {
-	if err := state.DecodeSession(blob, s, a.store.Known()); err != nil {
-		return err
-	}
-	if err := a.claimPairs(s); err != nil {
-		return err
-	}
-	if err := a.store.Adopt(index, s, blob, life); err != nil {
-		a.givePairs(s)
-		return err
-	}
-	a.keepUEs(index, s.Rules)
-	a.keepBlock(index, s)
-	a.reports.Adopt(index, s, shm)
-	return nil
 }
 
 // deleteStrangers removes what upf-u has and we have not, which of one that was filled ahead is known.
@@ -437,7 +404,7 @@ func (a *Agent) deleteStrangers(conn *dataplane.Conn) error {
 	for _, index := range drop {
 		delete(ahead.filled, index)
 	}
-	return a.deleteIndexes(conn, drop)
+	return a.sessions.DeleteIndexes(conn, drop)
 }
 
 // filledAhead is what upf-u has of before it was ours; nil: nothing that counts.
@@ -472,7 +439,7 @@ func (a *Agent) deleteUnknown(conn *dataplane.Conn) error {
 			drop = append(drop, index)
 		}
 	}
-	return a.deleteIndexes(conn, drop)
+	return a.sessions.DeleteIndexes(conn, drop)
 }
 
 // replay gives upf-u every session again, many in one transaction. While one is under way the next
@@ -480,7 +447,7 @@ func (a *Agent) deleteUnknown(conn *dataplane.Conn) error {
 func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
 	a.store.Begin(conn.Shm(), conn.Hello().BootId)
-	if err := a.tellDomains(conn); err != nil {
+	if err := a.sessions.TellDomains(conn); err != nil {
 		return err
 	}
 	ahead := a.filledAhead(conn)
@@ -518,7 +485,7 @@ func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	a.store.Settle()
 	store.DropCounters(a.cfg.State.File)
 	// Last: it tells upf-u that what it does not know now does not exist.
-	if err := a.writeMeta(conn); err != nil {
+	if err := a.sessions.WriteMeta(conn); err != nil {
 		return err
 	}
 	if a.takeover != nil {
@@ -562,20 +529,20 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 			continue
 		}
 		if a.otherNetworks {
-			a.keepUEs(index, s.Rules)
+			a.sessions.KeepUEs(index, s.Rules)
 		}
 		attach(s, conn.Shm(), newBoot, ahead)
-		renewed := a.renewBlock(s)
-		put, err := rest(s, a, ahead)
+		renewed := a.sessions.RenewBlock(s)
+		put, err := rest(s, a.sessions, ahead)
 		if renewed {
-			put, err = encodeOf(a, s)
+			put, err = a.sessions.Encode(s)
 		}
 		if err != nil {
 			s.Unlock()
-			a.giveUp(index, err)
+			a.sessions.GiveUp(index, err)
 			continue
 		}
-		s.Become(&s.Session, put.blob)
+		s.Become(&s.Session, put.Blob)
 		arms := arms(s)
 		var has []abi.EvMac
 		if newBoot {
@@ -586,12 +553,12 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 		}
 		s.Unlock()
 		a.store.Leftover(s, &used)
-		if t.Size()+put.size()+armSize*len(arms) > batchMax {
+		if t.Size()+put.Size()+armSize*len(arms) > batchMax {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		put.add(t)
+		put.Add(t)
 		for _, arm := range arms {
 			t.Arm(arm)
 		}
@@ -611,9 +578,9 @@ func (a *Agent) replayOne(conn *dataplane.Conn, index uint32) error {
 		return nil
 	}
 	t := dataplane.NewBatch()
-	put, err := encodeOf(a, s)
+	put, err := a.sessions.Encode(s)
 	if err == nil {
-		put.add(t)
+		put.Add(t)
 		for _, arm := range arms(s) {
 			t.Arm(arm)
 		}
@@ -627,20 +594,7 @@ func (a *Agent) replayOne(conn *dataplane.Conn, index uint32) error {
 		return err
 	}
 	if err != nil {
-		a.giveUp(index, err)
+		a.sessions.GiveUp(index, err)
 	}
 	return nil
-}
-
-// giveUp forgets a session that upf-u cannot hold any more.
-func (a *Agent) giveUp(index uint32, why error) {
-	s := a.leases.Lock(index)
-	if s == nil {
-		return
-	}
-	defer s.Unlock()
-	a.log.Error("session lost in a replay", "seid", pfcp.Hex(s.UPSEID), "err", why)
-	a.rec.SessionsDropped("replay", 1)
-	a.forget(s)
-	a.freeSlots(s)
 }

@@ -3,11 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
-	"net/netip"
 
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
+	"core5g.dev/core5g/upf/upfc/agent/sessions"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 )
@@ -35,15 +35,15 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	case message.MsgTypeAssociationReleaseRequest:
 		err = a.node.Release(ctx, m)
 	case message.MsgTypeSessionEstablishmentRequest:
-		err = a.twice(ctx, m, answer, (*Agent).establish)
+		err = a.twice(ctx, m, answer, (*sessions.Sessions).Establish)
 	case message.MsgTypeSessionModificationRequest:
-		err = a.twice(ctx, m, answer, (*Agent).modify)
+		err = a.twice(ctx, m, answer, (*sessions.Sessions).Modify)
 	case message.MsgTypeSessionDeletionRequest:
-		err = a.twice(ctx, m, answer, (*Agent).delete)
+		err = a.twice(ctx, m, answer, (*sessions.Sessions).Delete)
 	case message.MsgTypePFDManagementRequest:
-		err = a.pfdManagement(ctx, m)
+		err = a.sessions.DescribeApplications(ctx, m)
 	case message.MsgTypeSessionSetDeletionRequest:
-		err = a.sessionSetDeletion(ctx, m)
+		err = a.sessions.DeleteSets(ctx, m)
 	case message.MsgTypeNodeReportRequest: // it is the UP function that sends these
 		err = &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Detail: "a CP function reports nothing to a UP function"}
 	default:
@@ -86,26 +86,10 @@ func (a *Agent) Congested(m *pfcp.Message) *pfcp.Answer {
 
 // twice executes a session request once more when upf-u died under it: its successor, if it comes
 // in time, is filled with the state from before the request, so nothing happens twice.
-func (a *Agent) twice(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer, f func(*Agent, context.Context, *pfcp.Message, *pfcp.Answer) error) error {
-	err := f(a, ctx, m, answer)
+func (a *Agent) twice(ctx context.Context, m *pfcp.Message, answer *pfcp.Answer, f func(*sessions.Sessions, context.Context, *pfcp.Message, *pfcp.Answer) error) error {
+	err := f(a.sessions, ctx, m, answer)
 	if errors.Is(err, dataplane.ErrLost) {
-		err = f(a, ctx, m, answer)
+		err = f(a.sessions, ctx, m, answer)
 	}
 	return err
-}
-
-// fseid reads a CP F-SEID: the SEID, and the address of the IP version in which we speak PFCP.
-func (a *Agent) fseid(e *pfcp.Element) (uint64, netip.Addr, error) {
-	seid, v4, v6, err := e.FSEID()
-	if err != nil {
-		return seid, netip.Addr{}, err
-	}
-	addr := v4
-	if a.cfg.PFCP.Listen.Addr().Is6() && v6.IsValid() {
-		addr = v6
-	}
-	if !addr.IsValid() {
-		return seid, netip.Addr{}, pfcp.Incorrect(e.Type, "CP F-SEID without an address of the IP version of this UPF's PFCP")
-	}
-	return seid, addr, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/peers"
+	"core5g.dev/core5g/upf/upfc/agent/sessions"
 	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -15,6 +16,16 @@ import (
 
 // What operators, metrics and e2e look at. Nothing here is a secret: the UPF knows no subscriber
 // identity and no key.
+
+// What is shown of sessions.
+type (
+	SessionInfo   = sessions.Info
+	SessionDetail = sessions.Detail
+	GroupDrops    = sessions.GroupDrops
+	NodeTraffic   = sessions.NodeTraffic
+	NAT44         = sessions.NAT44
+	Table         = sessions.Table
+)
 
 // Status is the agent as a whole.
 type Status struct {
@@ -64,18 +75,16 @@ type AssociationInfo struct {
 func (a *Agent) Status() Status {
 	standby := a.standbyStatus()
 	load, reduction := a.node.Load()
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	st := Status{NodeID: a.cfg.NodeID, Recovery: a.node.Recovery(), Sessions: a.store.Sessions(), Associations: []AssociationInfo{}, Standby: standby, Load: load, Reduction: reduction}
 	if conn := a.link.Current(); conn != nil {
 		st.Connected = true
-		st.Networks = a.networks()
+		st.Networks = a.sessions.Networks()
 		st.Workers = conn.Shm().Workers()
 		st.TSCHz = conn.Shm().TSCHz()
 		st.RulesOctets = conn.Shm().RulesOctets()
 		st.Topology = conn.Shm().Topology(st.Networks)
 		st.Missed = conn.Shm().Missed()
-		st.Groups = a.groups.drops(conn.Shm())
+		st.Groups = a.sessions.Drops(conn.Shm())
 	}
 	count := a.store.PerNode()
 	a.node.Each(func(as *state.Association, failed time.Time) {
@@ -89,12 +98,24 @@ func (a *Agent) Status() Status {
 	return st
 }
 
+// Sessions lists all sessions by UE address.
+func (a *Agent) Sessions() []SessionInfo { return a.sessions.List() }
+
+// Session is one session in full.
+func (a *Agent) Session(seid uint64) (*SessionDetail, bool) { return a.sessions.Detail(seid) }
+
+// Traffic lists what sessions have carried by Node ID and Network Instance.
+func (a *Agent) Traffic() []NodeTraffic { return a.sessions.Traffic() }
+
+// Tables lists what can run out: sessions, pairs of slots for the QERs and URRs of one, and NAT44 blocks of network instances.
+func (a *Agent) Tables() []Table { return a.sessions.Tables() }
+
+// Peers lists the GTP-U peers by address.
+func (a *Agent) Peers() []peers.Peer { return a.peers.List() }
+
 func (a *Agent) workers() []abi.WorkerStats {
 	if conn := a.link.Current(); conn != nil {
 		return conn.Shm().Workers()
 	}
 	return nil
 }
-
-// Peers lists the GTP-U peers by address.
-func (a *Agent) Peers() []peers.Peer { return a.peers.List() }

@@ -127,7 +127,7 @@ func (a *Agent) tell(ctx context.Context, conn *dataplane.Conn, t *tracing, pack
 			}
 			// Workers' events come in turns, so that one may be older than the first.
 			at := began.Add(time.Duration(float64(int64(e.Tsc-first)) / float64(hz) * 1e9))
-			event := trace.FromRecord(e.EvTrace, e.octets, at, a.networks())
+			event := trace.FromRecord(e.EvTrace, e.octets, at, a.sessions.Networks())
 			a.annotate(&event, e.Session)
 			if err := f(&event); err != nil {
 				return err
@@ -151,7 +151,7 @@ func (a *Agent) annotate(e *trace.Event, index uint32) {
 	if index == noSession || e.Stage == trace.RX || e.Stage == trace.TX {
 		return
 	}
-	s := a.detail(index)
+	s := a.sessions.DetailAt(index)
 	if s == nil {
 		return
 	}

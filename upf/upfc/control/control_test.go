@@ -65,7 +65,7 @@ func (s *source) Session(seid uint64) (*agent.SessionDetail, bool) {
 	set := rules.NewSet()
 	set.FARs.Put(7, &rules.FAR{ID: 7, Action: rules.Forward})
 	counts := usage.Counts{UL: 1000 * s.asked.Add(1), ULPackets: 3}
-	return &agent.SessionDetail{SessionInfo: s.Sessions()[0], Rules: set, Usage: map[uint32]usage.Counts{5: counts}}, true
+	return &agent.SessionDetail{Info: s.Sessions()[0], Rules: set, Usage: map[uint32]usage.Counts{5: counts}}, true
 }
 
 func (*source) Compiled(seid uint64) ([]byte, error) {

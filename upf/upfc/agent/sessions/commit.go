@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"errors"
@@ -21,24 +21,24 @@ import (
 // the session's state as the request changes it, but for its rules. When it fails, nothing has
 // changed. It returns the usage reports that the answer is to carry, and how many follow in requests
 // of our own. The caller has locked s.
-func (a *Agent) commit(conn *dataplane.Conn, s *leases.Session, next state.Session, c *rules.Change) (reports []usage.Report, additional int, err error) {
+func (ss *Sessions) commit(conn *dataplane.Conn, s *leases.Session, next state.Session, c *rules.Change) (reports []usage.Report, additional int, err error) {
 	next.Rules = c.Next
 	next.QERSlots, next.GBRSlots, next.Meters = s.QERSlots.CloneFor(len(c.Next.QERs)), s.GBRSlots.Clone(), s.Meters.CloneFor(len(c.Next.URRs))
-	now := a.world.Now()
+	now := ss.o.Machine.Now()
 
-	undo, complete := a.takeSlots(conn, &s.Session, &next, c.RemovedURRs, now)
+	undo, complete := ss.takeSlots(conn, &s.Session, &next, c.RemovedURRs, now)
 	noBlock := func() {}
 	defer func() {
 		if err != nil {
 			undo()
 			noBlock()
-			a.trim(s, s.Rules, s.Rules)
+			ss.trim(s, s.Rules, s.Rules)
 		}
 	}()
 	if !complete {
 		return nil, 0, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u has no free slot for a QER or URR"}
 	}
-	if noBlock, err = a.takeBlock(s, &next); err != nil {
+	if noBlock, err = ss.takeBlock(s, &next); err != nil {
 		return nil, 0, err
 	}
 
@@ -69,21 +69,21 @@ func (a *Agent) commit(conn *dataplane.Conn, s *leases.Session, next state.Sessi
 	}
 
 	next.Last.Chosen, next.Last.Created = c.Chosen, c.ChosenEndpoints
-	next.Last.Reports = append(slices.Clone(reports), a.lastReports(s, c.RemovedURRs)...)
-	p, err := encode(a, s.Index, &next)
+	next.Last.Reports = append(slices.Clone(reports), ss.lastReports(s, c.RemovedURRs)...)
+	p, err := ss.encode(s.Index, &next)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer a.done(p)
-	if a.groups.unsaved() { // its name is there before its number is
-		a.persistMeta()
+	defer ss.done(p)
+	if ss.groups.unsaved() { // its name is there before its number is
+		ss.PersistMeta()
 	}
 	t := dataplane.NewBatch()
 	if c.DropBuffered { // before the new rules could let it go
 		t.DropBuffered(s.Index)
 	}
 	p.rules = c.Rules
-	p.add(t)
+	p.Add(t)
 	for i := range next.Meters {
 		id, m := next.Meters[i].ID, &next.Meters[i].Value
 		u := c.Next.URRs.Get(id)
@@ -94,41 +94,41 @@ func (a *Agent) commit(conn *dataplane.Conn, s *leases.Session, next state.Sessi
 		}
 	}
 	for i := range c.EndMarkers {
-		t.EndMarker(s.Index, compile.EndMarker(s.Rules, &c.EndMarkers[i], rules.Access, a.own()))
+		t.EndMarker(s.Index, compile.EndMarker(s.Rules, &c.EndMarkers[i], rules.Access, ss.own))
 	}
 	if err := conn.Transact(t); err != nil {
 		var r *dataplane.Refused
 		if errors.As(err, &r) && (r.Refusal == abi.RefusedFteid || r.Refusal == abi.RefusedUeIp) {
 			return nil, 0, &taken{r, s.Index, c.Next, s.Node}
 		}
-		return nil, 0, a.refusal(err)
+		return nil, 0, ss.refusal(err)
 	}
 
 	// From here on the change has happened.
 	old := s.Session
-	s.Become(&next, p.blob)
-	a.trim(s, old.Rules, next.Rules)
+	s.Become(&next, p.Blob)
+	ss.trim(s, old.Rules, next.Rules)
 	if old.NAT != next.NAT {
-		a.returnBlock(s.Index, &old)
+		ss.returnBlock(s.Index, &old)
 	}
 	if removed != nil {
 		reports = append(reports, removed.Report(usage.TriggerTermination, c.RemovedURRs...)...)
 	}
 	if len(reports) > reportsPerAnswer {
-		a.reports.Owe(s, reports[reportsPerAnswer:])
+		ss.o.Reports.Owe(s, reports[reportsPerAnswer:])
 		reports = reports[:reportsPerAnswer]
 	}
-	a.giveSlots(&old, &next)
-	a.reports.Schedule(s)
+	ss.giveSlots(&old, &next)
+	ss.o.Reports.Schedule(s)
 	if additional = len(s.Outbox) - len(old.Outbox); additional > 0 {
-		a.reports.Deliver(s)
+		ss.o.Reports.Deliver(s)
 	}
 	return reports, additional, nil
 }
 
 // lastReports are those of URRs that are removed, as far as they are known before the rules are out of
 // force: what a repetition of the request is told when upf-c dies before it answers.
-func (a *Agent) lastReports(s *leases.Session, removed []uint32) []usage.Report {
+func (ss *Sessions) lastReports(s *leases.Session, removed []uint32) []usage.Report {
 	if len(removed) == 0 {
 		return nil
 	}
@@ -137,12 +137,12 @@ func (a *Agent) lastReports(s *leases.Session, removed []uint32) []usage.Report 
 }
 
 // refusal says in PFCP's terms why upf-u did not take a transaction.
-func (a *Agent) refusal(err error) error {
+func (ss *Sessions) refusal(err error) error {
 	var r *dataplane.Refused
 	if !errors.As(err, &r) {
 		return err
 	}
-	a.log.Warn("transaction refused", "err", err)
+	ss.o.Log.Warn("transaction refused", "err", err)
 	switch r.Errno {
 	case syscall.ENOSPC, syscall.ENOMEM, syscall.EMSGSIZE:
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: err.Error()}

@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"encoding/binary"
@@ -16,8 +16,8 @@ import (
 const pdnTypeIPv4v6 = 3
 
 // established answers the request that made a session: UP F-SEID, and what was chosen for it.
-func (a *Agent) established(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoints []uint8) {
-	up := a.cfg.PFCP.Advertise
+func (ss *Sessions) established(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoints []uint8) {
+	up := ss.o.Config.PFCP.Advertise
 	at := ies.Begin(ie.FSEID) // TS 29.244 8.2.37
 	if up.Is6() {
 		*ies = append(*ies, 0x01)
@@ -71,12 +71,12 @@ func chosen(ies *pfcp.IEs, m *rules.Match) {
 }
 
 // modified appends the IEs of the answer beside the cause.
-func (a *Agent) modified(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoints []uint8, list []usage.Report, additional int) {
+func (ss *Sessions) modified(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoints []uint8, list []usage.Report, additional int) {
 	created(ies, s, pdrs, endpoints)
 	reports.AppendUsage(s, ies, list, additional, ie.UsageReportWithinSessionModificationResponse)
-	a.reports.Count(list)
+	ss.o.Reports.Count(list)
 	for range list {
-		a.rec.Report("usage")
+		ss.o.Recorder.Report("usage")
 	}
 }
 
@@ -84,11 +84,11 @@ func (a *Agent) modified(ies *pfcp.IEs, s *leases.Session, pdrs []uint16, endpoi
 const reportsPerAnswer = 128
 
 // deleted appends the IEs of the answer that ends a session. What does not fit follows in requests of our own.
-func (a *Agent) deleted(ies *pfcp.IEs, s *leases.Session, list []usage.Report) {
+func (ss *Sessions) deleted(ies *pfcp.IEs, s *leases.Session, list []usage.Report) {
 	for range list {
-		a.rec.Report("usage")
+		ss.o.Recorder.Report("usage")
 	}
 	rest := list[min(len(list), reportsPerAnswer):]
-	a.reports.DeliverLast(s, rest)
+	ss.o.Reports.DeliverLast(s, rest)
 	reports.AppendUsage(s, ies, list[:len(list)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
 }

@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"errors"
@@ -44,7 +44,7 @@ type conflict struct {
 func (c *conflict) Unwrap() error { return c.Reject }
 
 // explain finds out what a refused session and the holder both have. The caller has locked neither.
-func (a *Agent) explain(err error) error {
+func (ss *Sessions) explain(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -52,9 +52,9 @@ func (a *Agent) explain(err error) error {
 	if !errors.As(err, &t) {
 		return err
 	}
-	h := a.leases.Lock(t.refused.Holder)
+	h := ss.o.Leases.Lock(t.refused.Holder)
 	if h == nil {
-		return a.refusal(t.refused) // it is going
+		return ss.refusal(t.refused) // it is going
 	}
 	defer h.Unlock()
 	for id, f := range t.next.FTEIDs() {
@@ -86,7 +86,7 @@ func (a *Agent) explain(err error) error {
 				stale: h.Node == t.node && slices.Contains(h.Rules.Routes(), p) && h.Rules.NetworkInstance() == t.next.NetworkInstance()}
 		}
 	}
-	return a.refusal(t.refused)
+	return ss.refusal(t.refused)
 }
 
 // held says whether a session has this framed route, or this prefix as its UE's.

@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 // What each CP function's sessions have carried, by Network Instance. Nobody counts that on a packet's way: it is what the URRs
 // count, summed up. Sessions at rest are encoded, so that asking all of them is work: it is done at a pace
@@ -50,8 +50,8 @@ func newTraffic(now time.Time) *traffic {
 }
 
 // Traffic lists them by Node ID and Network Instance.
-func (a *Agent) Traffic() []NodeTraffic {
-	t := a.traffic
+func (ss *Sessions) Traffic() []NodeTraffic {
+	t := ss.traffic
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := make([]NodeTraffic, 0, len(t.sums))
@@ -64,23 +64,23 @@ func (a *Agent) Traffic() []NodeTraffic {
 	return out
 }
 
-// keepTraffic sweeps over all sessions until ctx ends.
-func (a *Agent) keepTraffic(ctx context.Context) {
-	for pause := sweepInterval; a.world.Wait(pause, ctx.Done()); {
-		begin := a.world.Now()
-		a.sweep()
-		pause = max(sweepInterval, sweepShare*a.world.Now().Sub(begin))
+// KeepTraffic sweeps over all sessions until ctx ends.
+func (ss *Sessions) KeepTraffic(ctx context.Context) {
+	for pause := sweepInterval; ss.o.Machine.Wait(pause, ctx.Done()); {
+		begin := ss.o.Machine.Now()
+		ss.Sweep()
+		pause = max(sweepInterval, sweepShare*ss.o.Machine.Now().Sub(begin))
 	}
 }
 
-// sweep counts what sessions have carried since they were last looked at.
-func (a *Agent) sweep() {
+// Sweep counts what sessions have carried since they were last looked at.
+func (ss *Sessions) Sweep() {
 	var used state.Session // one is read over the other
-	for index := range a.store.All("") {
-		if s := a.store.LeaseOver(index, &used).Locked(); s != nil {
-			a.traffic.count(s, false)
+	for index := range ss.store.All("") {
+		if s := ss.store.LeaseOver(index, &used).Locked(); s != nil {
+			ss.traffic.count(s, false)
 			s.Unlock()
-			a.store.Leftover(s, &used)
+			ss.store.Leftover(s, &used)
 		}
 	}
 }

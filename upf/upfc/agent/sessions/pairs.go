@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"slices"
@@ -12,15 +12,15 @@ import (
 )
 
 // claimPairs takes those of a session that upf-u kept.
-func (a *Agent) claimPairs(s *state.Session) error {
+func (ss *Sessions) claimPairs(s *state.Session) error {
 	var space [8]uint32
 	list := store.AppendPairs(space[:0], s)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
 	for i, pair := range list {
-		if !a.pairs.Claim(pair) {
+		if !ss.pairs.Claim(pair) {
 			for _, mine := range list[:i] {
-				a.pairs.Give(mine)
+				ss.pairs.Give(mine)
 			}
 			return store.ErrDuplicate("slot pair")
 		}
@@ -29,22 +29,22 @@ func (a *Agent) claimPairs(s *state.Session) error {
 }
 
 // givePairs gives those of a session back.
-func (a *Agent) givePairs(s *state.Session) {
+func (ss *Sessions) givePairs(s *state.Session) {
 	var space [8]uint32
 	list := store.AppendPairs(space[:0], s)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
 	for _, pair := range list {
-		a.pairs.Give(pair)
+		ss.pairs.Give(pair)
 	}
 }
 
 // takeSlots makes the slots of next those of its rules: new rules get one, removed ones lose
 // theirs in next's account (the slot itself is given back by giveSlots). It is not complete when
 // none is left.
-func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, removed []uint32, now time.Time) (undo func(), complete bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (ss *Sessions) takeSlots(conn *dataplane.Conn, old, next *state.Session, removed []uint32, now time.Time) (undo func(), complete bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
 	next.QERSlots.DeleteFunc(func(id, _ uint32) bool { return !next.Rules.QERs.Has(id) })
 	gbrs := 0
 	for _, r := range next.Rules.QERs.All() {
@@ -57,7 +57,7 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		return slices.Contains(removed, id) || !next.Rules.URRs.Has(id)
 	})
 	// What the old rules use stays taken until they are out of force: packets still count there.
-	p := store.NewPairs(&a.pairs, old)
+	p := store.NewPairs(&ss.pairs, old)
 	for id, r := range next.Rules.QERs.All() {
 		if !next.QERSlots.Has(id) {
 			if slot, ok := p.TakeQER(); ok {
@@ -79,21 +79,21 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		}
 	}
 	undo = func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		ss.mu.Lock()
+		defer ss.mu.Unlock()
 		p.Undo()
 	}
 	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.GBRSlots) == gbrs && len(next.Meters) == len(next.Rules.URRs)
 }
 
-func (a *Agent) giveSlots(old, next *state.Session) {
+func (ss *Sessions) giveSlots(old, next *state.Session) {
 	var space, keptSpace [8]uint32
 	kept := store.AppendPairs(keptSpace[:0], next)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
 	for _, pair := range store.AppendPairs(space[:0], old) {
 		if !slices.Contains(kept, pair) {
-			a.pairs.Give(pair)
+			ss.pairs.Give(pair)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"fmt"
@@ -10,41 +10,41 @@ import (
 )
 
 // forget makes a session unknown. Its index stays taken until freeSlots. The caller has locked it.
-func (a *Agent) forget(s *leases.Session) {
-	a.traffic.count(s, true)
-	a.reports.Forget(s.Index)
-	a.trim(s, s.Rules, &rules.Set{})
-	a.store.Forget(s)
+func (ss *Sessions) forget(s *leases.Session) {
+	ss.traffic.count(s, true)
+	ss.o.Reports.Forget(s.Index)
+	ss.trim(s, s.Rules, &rules.Set{})
+	ss.store.Forget(s)
 }
 
 // freeSlots gives back what the session had in upf-u, once upf-u has deleted it.
-func (a *Agent) freeSlots(s *leases.Session) {
-	a.givePairs(&s.Session)
-	a.returnBlock(s.Index, &s.Session)
-	a.store.Free(s.Index)
+func (ss *Sessions) freeSlots(s *leases.Session) {
+	ss.givePairs(&s.Session)
+	ss.returnBlock(s.Index, &s.Session)
+	ss.store.Free(s.Index)
 }
 
-// drop ends a session without a request.
-func (a *Agent) drop(seid uint64, reason string) {
-	s := a.leases.LockSEID(seid)
+// Drop ends a session without a request.
+func (ss *Sessions) Drop(seid uint64, reason string) {
+	s := ss.o.Leases.LockSEID(seid)
 	if s == nil {
 		return
 	}
 	defer s.Unlock()
-	a.end(s)
-	a.rec.SessionsDropped(reason, 1)
-	a.log.Warn("session dropped", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(s.CPSEID), "node", s.Node, "ue", s.Rules.UEAddress(), "reason", reason)
+	ss.end(s)
+	ss.o.Recorder.SessionsDropped(reason, 1)
+	ss.o.Log.Warn("session dropped", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(s.CPSEID), "node", s.Node, "ue", s.Rules.UEAddress(), "reason", reason)
 }
 
 // end ends a session in upf-u and here. The caller has locked it.
-func (a *Agent) end(s *leases.Session) {
-	if conn := a.link.Current(); conn != nil {
+func (ss *Sessions) end(s *leases.Session) {
+	if conn := ss.o.Link.Current(); conn != nil {
 		if err := deleteIn(conn, s.Index); err != nil {
 			conn.Abandon() // what upf-u has is not known any more: it is filled anew, without this one
 		}
 	}
-	a.forget(s)
-	a.freeSlots(s)
+	ss.forget(s)
+	ss.freeSlots(s)
 }
 
 // deleteIn removes one session from upf-u.
@@ -57,7 +57,7 @@ func deleteIn(conn *dataplane.Conn, index uint32) error {
 // deletesPerTransaction bounds how many commands a transaction has for each worker.
 const deletesPerTransaction = 256
 
-func (a *Agent) deleteIndexes(conn *dataplane.Conn, indexes []uint32) error {
+func (ss *Sessions) DeleteIndexes(conn *dataplane.Conn, indexes []uint32) error {
 	for len(indexes) > 0 {
 		n := min(len(indexes), deletesPerTransaction)
 		t := dataplane.NewBatch()

@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
-// SessionInfo is one session in short.
-type SessionInfo struct {
+// Info is one session in short.
+type Info struct {
 	SEID   string       `json:"seid"` // UP SEID, hexadecimal
 	CPSEID string       `json:"cpSEID"`
 	Node   string       `json:"node"`
@@ -40,44 +40,17 @@ type NAT44 struct {
 	Ports   string     `json:"ports"` // first-last
 }
 
-// SessionDetail is one session with its rules and usage.
-type SessionDetail struct {
-	SessionInfo
+// Detail is one session with its rules and usage.
+type Detail struct {
+	Info
 	Rules  *rules.Set              `json:"rules"`
 	Usage  map[uint32]usage.Counts `json:"usage"`
 	Outbox []usage.Report          `json:"reportsToAcknowledge,omitempty"`
 }
 
-// Sessions lists all sessions by UE address.
-func (a *Agent) Sessions() []SessionInfo {
-	out := make([]SessionInfo, 0, a.store.Sessions())
-	for index := range a.store.All("") {
-		if s := a.leases.Lock(index); s != nil {
-			out = append(out, a.info(s))
-			s.Unlock()
-		}
-	}
-	slices.SortFunc(out, func(a, b SessionInfo) int { return cmp.Or(a.UE.Compare(b.UE), cmp.Compare(a.SEID, b.SEID)) })
-	return out
-}
-
-// Session is one session in full.
-func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
-	s := a.leases.LockSEID(seid)
-	if s == nil {
-		return nil, false
-	}
-	defer s.Unlock()
-	d := &SessionDetail{SessionInfo: a.info(s), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
-	for id, m := range s.Meters.All() {
-		d.Usage[id] = m.Measured(usage.FromSlot(s.Shm.URR(m.Slot)))
-	}
-	return d, true
-}
-
 // info is of a locked session.
-func (a *Agent) info(s *leases.Session) SessionInfo {
-	i := SessionInfo{
+func (ss *Sessions) info(s *leases.Session) Info {
+	i := Info{
 		SEID: pfcp.Hex(s.UPSEID), CPSEID: pfcp.Hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), NetworkInstance: s.Rules.NetworkInstance(), Index: s.Index,
 		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
 	}
@@ -88,7 +61,7 @@ func (a *Agent) info(s *leases.Session) SessionInfo {
 	for k := range s.Flows {
 		i.Flows = append(i.Flows, s.Flows[k].String())
 	}
-	i.NAT44 = a.showBlock(&s.Session)
+	i.NAT44 = ss.showBlock(&s.Session)
 	for _, m := range s.Meters.All() {
 		if c := m.Measured(usage.FromSlot(s.Shm.URR(m.Slot))); c.Total() >= i.UL+i.DL {
 			i.UL, i.DL = c.UL, c.DL
@@ -97,12 +70,39 @@ func (a *Agent) info(s *leases.Session) SessionInfo {
 	return i
 }
 
-// detail is the session with that index; nil when there is none.
-func (a *Agent) detail(index uint32) *SessionDetail {
-	s := a.leases.Lock(index)
+// DetailAt is the session with that index, without its usage; nil when there is none.
+func (ss *Sessions) DetailAt(index uint32) *Detail {
+	s := ss.o.Leases.Lock(index)
 	if s == nil {
 		return nil
 	}
 	defer s.Unlock()
-	return &SessionDetail{SessionInfo: a.info(s), Rules: s.Rules}
+	return &Detail{Info: ss.info(s), Rules: s.Rules}
+}
+
+// List lists all sessions by UE address.
+func (ss *Sessions) List() []Info {
+	out := make([]Info, 0, ss.store.Sessions())
+	for index := range ss.store.All("") {
+		if s := ss.o.Leases.Lock(index); s != nil {
+			out = append(out, ss.info(s))
+			s.Unlock()
+		}
+	}
+	slices.SortFunc(out, func(a, b Info) int { return cmp.Or(a.UE.Compare(b.UE), cmp.Compare(a.SEID, b.SEID)) })
+	return out
+}
+
+// Detail is one session in full.
+func (ss *Sessions) Detail(seid uint64) (*Detail, bool) {
+	s := ss.o.Leases.LockSEID(seid)
+	if s == nil {
+		return nil, false
+	}
+	defer s.Unlock()
+	d := &Detail{Info: ss.info(s), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
+	for id, m := range s.Meters.All() {
+		d.Usage[id] = m.Measured(usage.FromSlot(s.Shm.URR(m.Slot)))
+	}
+	return d, true
 }

@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 // Sessions by CP F-SEID. A CP function whose instance died after it had sent an Establishment cannot tell whether
 // there is a session, nor which SEID it has here, nor which F-TEID and UE address were chosen: its next instance
@@ -24,9 +24,9 @@ import (
 )
 
 // lockNamed is Lock by CP F-SEID.
-func (a *Agent) lockNamed(n store.CPName) *leases.Session {
-	for _, index := range a.store.WithName(n) {
-		s := a.leases.Lock(index)
+func (ss *Sessions) lockNamed(n store.CPName) *leases.Session {
+	for _, index := range ss.store.WithName(n) {
+		s := ss.o.Leases.Lock(index)
 		if s == nil {
 			continue
 		}
@@ -77,42 +77,42 @@ func (u *underWay) end(n store.CPName) {
 // same request; else it is refused, and nothing changes. One that is to restore the session makes it what the request says, with the
 // F-TEIDs and addresses that it has all the time: its CP function does not know what of a change the UPF has, or has established it again
 // before it knew that this UPF had begun anew. made is false when there is none.
-func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) (made bool, err error) {
+func (ss *Sessions) establishedBefore(ctx context.Context, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) (made bool, err error) {
 	for {
-		s := a.lockNamed(n)
+		s := ss.lockNamed(n)
 		if s == nil {
 			return false, nil
 		}
-		switch conn := a.link.Current(); {
+		switch conn := ss.o.Link.Current(); {
 		case !restores(m) && s.Made.Digest == m.Digest():
 			defer s.Unlock()
-			a.log.Info("a request that established a session before is answered", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(n.SEID), "node", n.Node, "from", m.From)
-			a.madeBefore(ies, s)
+			ss.o.Log.Info("a request that established a session before is answered", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(n.SEID), "node", n.Node, "from", m.From)
+			ss.madeBefore(ies, s)
 			return true, nil
 		case !restores(m):
 			defer s.Unlock()
 			return true, pfcp.Incorrect(ie.FSEID, "CP F-SEID %#x of %s has session %#x, which another request established", n.SEID, n.Node, s.UPSEID)
 		case conn != nil:
 			defer s.Unlock()
-			return true, a.replace(conn, s, m, n, ies)
+			return true, ss.replace(conn, s, m, n, ies)
 		}
 		s.Unlock() // a replay needs it
-		if _, err := a.dataplane(ctx); err != nil {
+		if _, err := ss.dataplane(ctx); err != nil {
 			return true, err
 		}
 	}
 }
 
 // madeBefore appends the IEs of the answer to the request that made a session. What is gone since, nobody is told of.
-func (a *Agent) madeBefore(ies *pfcp.IEs, s *leases.Session) {
+func (ss *Sessions) madeBefore(ies *pfcp.IEs, s *leases.Session) {
 	pdrs := slices.DeleteFunc(slices.Clone(s.Made.Chosen), func(id uint16) bool { return s.Rules.PDRs.Get(id) == nil })
 	endpoints := slices.DeleteFunc(slices.Clone(s.Made.Created), func(id uint8) bool { return s.Rules.Endpoints.Get(id) == nil })
-	a.established(ies, s, pdrs, endpoints)
+	ss.established(ies, s, pdrs, endpoints)
 }
 
 // replace all rules of a session in one step, by a request that restores it. The caller has locked the session.
-func (a *Agent) replace(conn *dataplane.Conn, s *leases.Session, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) error {
-	c, wanted, err := a.planRestored(s, m)
+func (ss *Sessions) replace(conn *dataplane.Conn, s *leases.Session, m *pfcp.Message, n store.CPName, ies *pfcp.IEs) error {
+	c, wanted, err := ss.planRestored(s, m)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (a *Agent) replace(conn *dataplane.Conn, s *leases.Session, m *pfcp.Message
 	}
 	written := func(set *rules.Set) []byte { return state.AppendSession(nil, &state.Session{Rules: set}) }
 	next := s.Session
-	next.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: a.world.Now().Unix()}
+	next.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: ss.o.Machine.Now().Unix()}
 	if sets, err := rules.CSIDs(m.Elements); err != nil {
 		return err
 	} else if len(sets) > 0 {
@@ -129,7 +129,7 @@ func (a *Agent) replace(conn *dataplane.Conn, s *leases.Session, m *pfcp.Message
 	}
 	next.Made = state.Made{Digest: next.Last.Digest, Chosen: c.Chosen, Created: c.ChosenEndpoints}
 	if bytes.Equal(written(c.Next), written(s.Rules)) {
-		a.madeBefore(ies, s)
+		ss.madeBefore(ies, s)
 		return nil
 	}
 	for id := range s.Rules.URRs.All() {
@@ -138,16 +138,16 @@ func (a *Agent) replace(conn *dataplane.Conn, s *leases.Session, m *pfcp.Message
 		}
 	}
 	slices.Sort(c.RemovedURRs)
-	reports, _, err := a.commit(conn, s, next, c)
+	reports, _, err := ss.commit(conn, s, next, c)
 	if err != nil {
 		return err
 	}
-	a.keepUEs(s.Index, s.Rules)
+	ss.KeepUEs(s.Index, s.Rules)
 	if len(reports) > 0 { // the answer has no room for them (TS 29.244 7.5.3)
-		a.reports.Owe(s, reports)
-		a.reports.Deliver(s)
+		ss.o.Reports.Owe(s, reports)
+		ss.o.Reports.Deliver(s)
 	}
-	a.log.Info("a session is restored otherwise than it was", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(n.SEID), "node", n.Node, "from", m.From)
-	a.established(ies, s, c.Chosen, c.ChosenEndpoints)
+	ss.o.Log.Info("a session is restored otherwise than it was", "seid", pfcp.Hex(s.UPSEID), "cpSEID", pfcp.Hex(n.SEID), "node", n.Node, "from", m.From)
+	ss.established(ies, s, c.Chosen, c.ChosenEndpoints)
 	return nil
 }

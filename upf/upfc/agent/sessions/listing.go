@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 // The list of a CP function's sessions, for one that has lost track of them: a page in the answer to an Association
 // Update (package extension). A session keeps its index for as long as it lives, and the cursor is the first index that
@@ -14,9 +14,9 @@ import (
 // listOctets is what an answer with a page takes at most: it fits a datagram over IPv6 with the least MTU, 1280.
 const listOctets = 1200
 
-// list is the page that an Association Update Request asks for; nil when it asks for none. others are the other IEs of
+// Page is the page that an Association Update Request asks for; nil when it asks for none. others are the other IEs of
 // the answer.
-func (a *Agent) list(m *pfcp.Message, node string, others ...*ie.IE) (*ie.IE, error) {
+func (ss *Sessions) Page(m *pfcp.Message, node string, others ...*ie.IE) (*ie.IE, error) {
 	e := extension.Find(m.Elements, extension.ListSessions)
 	if e == nil {
 		return nil, nil
@@ -25,14 +25,14 @@ func (a *Agent) list(m *pfcp.Message, node string, others ...*ie.IE) (*ie.IE, er
 	if err != nil {
 		return nil, err
 	}
-	room := listOctets - 8 - 5 - a.node.ID().MarshalLen() // header, cause
+	room := listOctets - 8 - 5 - ss.o.Node.ID().MarshalLen() // header, cause
 	for _, o := range others {
 		room -= o.MarshalLen()
 	}
-	indexes, next := a.store.Page(node, cursor, max(1, extension.PageFits(room)))
+	indexes, next := ss.store.Page(node, cursor, max(1, extension.PageFits(room)))
 	page := extension.Page{Next: next, Sessions: make([]extension.Session, 0, len(indexes))}
 	for _, index := range indexes {
-		s := a.leases.Lock(index)
+		s := ss.o.Leases.Lock(index)
 		if s == nil {
 			continue // it is gone
 		}

@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"context"
@@ -18,34 +18,34 @@ import (
 // name them. When a description changes, the sessions that use it are compiled anew. PFDs are kept
 // in META, so they survive upf-c; a CP function sees and changes only its own.
 
-// tellDomains gives upf-u the domains of all applications, where there are some, or were.
-func (a *Agent) tellDomains(conn *dataplane.Conn) error {
-	list := a.applications.Domains()
-	if len(list) == 0 && !a.toldDomains.Load() {
+// TellDomains gives upf-u the domains of all applications, where there are some, or were.
+func (ss *Sessions) TellDomains(conn *dataplane.Conn) error {
+	list := ss.o.Applications.Domains()
+	if len(list) == 0 && !ss.toldDomains.Load() {
 		return nil
 	}
 	t := dataplane.NewBatch()
 	t.Domains(list)
 	if err := conn.Transact(t); err != nil {
-		return a.refusal(err)
+		return ss.refusal(err)
 	}
-	a.toldDomains.Store(true)
+	ss.toldDomains.Store(true)
 	return nil
 }
 
-// pfdManagement executes a PFD Management Request (TS 29.244 7.4.3): whole, or not at all.
-func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
-	node, err := a.node.Sender(m)
+// DescribeApplications executes a PFD Management Request (TS 29.244 7.4.3): whole, or not at all.
+func (ss *Sessions) DescribeApplications(ctx context.Context, m *pfcp.Message) error {
+	node, err := ss.o.Node.Sender(m)
 	if err != nil {
 		return err
 	}
-	conn, err := a.dataplane(ctx)
+	conn, err := ss.dataplane(ctx)
 	if err != nil {
 		return err
 	}
-	a.pfdChange.Lock()
-	defer a.pfdChange.Unlock()
-	before := a.applications.Of(node)
+	ss.pfdChange.Lock()
+	defer ss.pfdChange.Unlock()
+	before := ss.o.Applications.Of(node)
 	// Without any Application ID's PFDs, all are taken away.
 	next, changed := applications.Catalogue{}, []string{}
 	if m.Elements.First(ie.ApplicationIDsPFDs) != nil {
@@ -73,17 +73,17 @@ func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
 			delete(next, p.ID)
 		}
 	}
-	if octets, domains := a.applications.Described(node, next); octets > maxDescribed || domains > abi.DomainsMax {
+	if octets, domains := ss.o.Applications.Described(node, next); octets > maxDescribed || domains > abi.DomainsMax {
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.ApplicationIDsPFDs, Detail: "more PFDs than upf-u can keep for us"}
 	}
-	if err := a.describe(conn, node, next, changed); err != nil {
-		if again := a.describe(conn, node, before, changed); again != nil && !errors.Is(again, dataplane.ErrLost) {
+	if err := ss.describe(conn, node, next, changed); err != nil {
+		if again := ss.describe(conn, node, before, changed); again != nil && !errors.Is(again, dataplane.ErrLost) {
 			conn.Abandon() // it is filled anew, with what we know
 		}
 		return err
 	}
-	a.persistMeta()
-	a.log.Info("applications described", "node", node, "applications", len(next), "changed", len(changed))
+	ss.PersistMeta()
+	ss.o.Log.Info("applications described", "node", node, "applications", len(next), "changed", len(changed))
 	return nil
 }
 
@@ -92,22 +92,22 @@ const maxDescribed = abi.MsgMax / 2
 
 // describe puts a catalogue into force: from now on sessions are compiled with it, and those that
 // use an application that changed are compiled anew.
-func (a *Agent) describe(conn *dataplane.Conn, node string, next applications.Catalogue, changed []string) error {
-	a.applications.Put(node, next)
+func (ss *Sessions) describe(conn *dataplane.Conn, node string, next applications.Catalogue, changed []string) error {
+	ss.o.Applications.Put(node, next)
 	// Before the sessions: of an application that they name its domains are known.
-	if err := a.tellDomains(conn); err != nil {
+	if err := ss.TellDomains(conn); err != nil {
 		return err
 	}
-	for index := range a.store.All(node) {
-		if err := a.recompile(conn, index, node, changed); err != nil {
+	for index := range ss.store.All(node) {
+		if err := ss.recompile(conn, index, node, changed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Agent) recompile(conn *dataplane.Conn, index uint32, node string, changed []string) error {
-	s := a.leases.Lock(index)
+func (ss *Sessions) recompile(conn *dataplane.Conn, index uint32, node string, changed []string) error {
+	s := ss.o.Leases.Lock(index)
 	if s == nil {
 		return nil
 	}
@@ -122,14 +122,14 @@ func (a *Agent) recompile(conn *dataplane.Conn, index uint32, node string, chang
 	if !uses {
 		return nil
 	}
-	p, err := encodeOf(a, s)
+	p, err := ss.Encode(s)
 	if err != nil {
 		return err
 	}
 	t := dataplane.NewBatch()
-	p.add(t)
+	p.Add(t)
 	if err := conn.Transact(t); err != nil {
-		return a.refusal(err)
+		return ss.refusal(err)
 	}
 	return nil
 }

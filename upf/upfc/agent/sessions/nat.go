@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"context"
@@ -81,11 +81,11 @@ func (n *natBlocks) tables() (out []Table) {
 }
 
 // poolLocked is that of the network in which the set's UE is; nil: it has no NAT44.
-func (n *natBlocks) poolLocked(a *Agent, set *rules.Set) (*nat.Pool, string) {
+func (n *natBlocks) poolLocked(ss *Sessions, set *rules.Set) (*nat.Pool, string) {
 	if len(n.pools) == 0 {
 		return nil, ""
 	}
-	list, network := a.networks(), int(a.networkOf(set))
+	list, network := ss.Networks(), int(ss.networkOf(set))
 	if network >= len(list) {
 		return nil, ""
 	}
@@ -102,17 +102,17 @@ func (h always) WithGroup(name string) slog.Handler       { return always{h.Hand
 
 // recordBlock is the record of a block that is given or returned. The UPF knows no subscriber identity: the UE's address and the
 // session's SEID are what others know it by.
-func (a *Agent) recordBlock(what string, s *state.Session, b nat.Block, config nat.Config, instance string) {
-	a.records.Info("NAT44 block "+what, "networkInstance", instance, "ue", s.Rules.UEAddress(), "address", b.Addr, "ports", config.Text(b), "seid", pfcp.Hex(s.UPSEID), "node", s.Node)
+func (ss *Sessions) recordBlock(what string, s *state.Session, b nat.Block, config nat.Config, instance string) {
+	ss.records.Info("NAT44 block "+what, "networkInstance", instance, "ue", s.Rules.UEAddress(), "address", b.Addr, "ports", config.Text(b), "seid", pfcp.Hex(s.UPSEID), "node", s.Node)
 }
 
 // takeBlock gives next, which the session is to become, its block; undo gives it back.
-func (a *Agent) takeBlock(s *leases.Session, next *state.Session) (undo func(), err error) {
-	n := &a.nat
+func (ss *Sessions) takeBlock(s *leases.Session, next *state.Session) (undo func(), err error) {
+	n := &ss.nat
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	undo = func() {}
-	pool, instance := n.poolLocked(a, next.Rules)
+	pool, instance := n.poolLocked(ss, next.Rules)
 	ue := next.Rules.UEAddress()
 	if next.NAT.IsValid() && pool != nil && pool.Holds(next.NAT, s.Index) && ue == s.Rules.UEAddress() {
 		return undo, nil
@@ -121,91 +121,91 @@ func (a *Agent) takeBlock(s *leases.Session, next *state.Session) (undo func(), 
 	if pool == nil || !ue.IsValid() || !next.Rules.LeavesByN6() {
 		return undo, nil
 	}
-	b, ok := pool.Take(ue, s.Index, a.world.Now())
+	b, ok := pool.Take(ue, s.Index, ss.o.Machine.Now())
 	if !ok {
 		return undo, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: fmt.Sprintf("network instance %q has no block of ports left (NAT44)", instance)}
 	}
 	next.NAT = b
 	given := *next
-	a.recordBlock("given", &given, b, pool.Config(), instance)
-	return func() { a.returnBlock(s.Index, &given) }, nil
+	ss.recordBlock("given", &given, b, pool.Config(), instance)
+	return func() { ss.returnBlock(s.Index, &given) }, nil
 }
 
 // returnBlock takes the block of a session back that has none in upf-u any more.
-func (a *Agent) returnBlock(index uint32, of *state.Session) {
+func (ss *Sessions) returnBlock(index uint32, of *state.Session) {
 	if !of.NAT.IsValid() {
 		return
 	}
-	n := &a.nat
+	n := &ss.nat
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	pool, instance := n.poolLocked(a, of.Rules)
+	pool, instance := n.poolLocked(ss, of.Rules)
 	if pool == nil || !pool.Holds(of.NAT, index) {
 		return
 	}
-	pool.Give(of.NAT, index, of.Rules.UEAddress(), a.world.Now())
-	a.recordBlock("returned", of, of.NAT, pool.Config(), instance)
+	pool.Give(of.NAT, index, of.Rules.UEAddress(), ss.o.Machine.Now())
+	ss.recordBlock("returned", of, of.NAT, pool.Config(), instance)
 }
 
 // keepBlock notes the block of a session that an earlier upf-c gave.
-func (a *Agent) keepBlock(index uint32, s *state.Session) {
+func (ss *Sessions) keepBlock(index uint32, s *state.Session) {
 	if !s.NAT.IsValid() {
 		return
 	}
-	n := &a.nat
+	n := &ss.nat
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if pool, _ := n.poolLocked(a, s.Rules); pool != nil {
+	if pool, _ := n.poolLocked(ss, s.Rules); pool != nil {
 		pool.Keep(s.NAT, index) // else renewBlock finds that it has none
 	}
 }
 
 // recordLeft is for a session whose upf-c died when upf-u had deleted it.
-func (a *Agent) recordLeft(s *state.Session) {
+func (ss *Sessions) recordLeft(s *state.Session) {
 	if !s.NAT.IsValid() {
 		return
 	}
-	a.nat.mu.Lock()
-	defer a.nat.mu.Unlock()
-	if pool, instance := a.nat.poolLocked(a, s.Rules); pool != nil {
-		a.recordBlock("returned", s, s.NAT, pool.Config(), instance)
+	ss.nat.mu.Lock()
+	defer ss.nat.mu.Unlock()
+	if pool, instance := ss.nat.poolLocked(ss, s.Rules); pool != nil {
+		ss.recordBlock("returned", s, s.NAT, pool.Config(), instance)
 	}
 }
 
 // blockOf is the session's block as far as upf-u has such.
-func (a *Agent) blockOf(s *state.Session) nat.Block {
+func (ss *Sessions) blockOf(s *state.Session) nat.Block {
 	if !s.NAT.IsValid() {
 		return s.NAT
 	}
-	n := &a.nat
+	n := &ss.nat
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if pool, _ := n.poolLocked(a, s.Rules); pool == nil || !pool.Has(s.NAT) {
+	if pool, _ := n.poolLocked(ss, s.Rules); pool == nil || !pool.Has(s.NAT) {
 		return nat.Block{}
 	}
 	return s.NAT
 }
 
 // showBlock is for who looks at a session.
-func (a *Agent) showBlock(s *state.Session) *NAT44 {
-	a.nat.mu.Lock()
-	defer a.nat.mu.Unlock()
-	pool, _ := a.nat.poolLocked(a, s.Rules)
+func (ss *Sessions) showBlock(s *state.Session) *NAT44 {
+	ss.nat.mu.Lock()
+	defer ss.nat.mu.Unlock()
+	pool, _ := ss.nat.poolLocked(ss, s.Rules)
 	if pool == nil || !pool.Has(s.NAT) {
 		return nil
 	}
 	return &NAT44{s.NAT.Addr, pool.Config().Text(s.NAT)}
 }
 
-// renewBlock sees to it, before upf-u is filled, that a session has a block where it needs one, and one that upf-u has: its configuration may be
+// RenewBlock sees to it, before upf-u is filled, that a session has a block where it needs one, and one that upf-u has: its configuration may be
 // another one than before. The caller has locked the session.
-func (a *Agent) renewBlock(s *leases.Session) (renewed bool) {
-	n := &a.nat
+func (ss *Sessions) RenewBlock(s *leases.Session) (renewed bool) {
+	n := &ss.nat
 	n.mu.Lock()
-	pool, instance := n.poolLocked(a, s.Rules)
+	pool, instance := n.poolLocked(ss, s.Rules)
 	holds := pool != nil && pool.Holds(s.NAT, s.Index)
 	if s.NAT.IsValid() && !holds {
-		a.recordBlock("returned", &s.Session, s.NAT, nat.Config{Ports: 1}, s.Rules.NetworkInstance()) // how many they were, nobody knows any more
+		ss.recordBlock("returned", &s.Session, s.NAT, nat.Config{Ports: 1}, s.Rules.NetworkInstance()) // how many they were, nobody knows any more
 		s.NAT, renewed = nat.Block{}, true
 	}
 	n.mu.Unlock()
@@ -213,8 +213,8 @@ func (a *Agent) renewBlock(s *leases.Session) (renewed bool) {
 		return renewed
 	}
 	next := s.Session
-	if _, err := a.takeBlock(s, &next); err != nil {
-		a.log.Error("a session's packets cannot leave", "seid", pfcp.Hex(s.UPSEID), "networkInstance", instance, "err", err)
+	if _, err := ss.takeBlock(s, &next); err != nil {
+		ss.o.Log.Error("a session's packets cannot leave", "seid", pfcp.Hex(s.UPSEID), "networkInstance", instance, "err", err)
 		return renewed
 	}
 	renewed = renewed || next.NAT.IsValid()

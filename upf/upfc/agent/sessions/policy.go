@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"net/netip"
@@ -19,75 +19,75 @@ type policy struct {
 	choose  func(set *rules.Set, instances, pools []string, v6 bool) (netip.Prefix, error)
 }
 
-func newPolicy(a *Agent) *policy {
+func newPolicy(ss *Sessions) *policy {
 	p := &policy{}
 	p.Policy = rules.Policy{
-		OwnsN3: func(addr netip.Addr) bool { return a.cfg.N3.Owns(addr) || a.cfg.N9.Owns(addr) },
+		OwnsN3: func(addr netip.Addr) bool { return ss.o.Config.N3.Owns(addr) || ss.o.Config.N9.Owns(addr) },
 		HasN3: func(v6 bool) bool {
-			own := a.own()
+			own := ss.own
 			return own.N3.Of(v6).IsValid() || own.N9.Of(v6).IsValid()
 		},
 		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) {
 			s := p.session
-			if isNew(s) && a.node.Restoring() {
+			if isNew(s) && ss.o.Node.Restoring() {
 				return rules.FTEID{}, rules.FTEID{}, node.ErrRestoring
 			}
-			return a.chooser.FTEID(&s.Choices, s.Index, s.Rules, core, v4, v6)
+			return ss.o.Chooser.FTEID(&s.Choices, s.Index, s.Rules, core, v4, v6)
 		},
 		HomeTEID: func(teid uint32, set *rules.Set) uint32 {
-			return addresses.HomeTEID(a.homeOf(p.session.Index, set), teid, set)
+			return addresses.HomeTEID(ss.homeOf(p.session.Index, set), teid, set)
 		},
-		Application: func(id string) bool { return a.applications.Get(p.session.Node, id) != nil },
-		Predefined:  func(name string) bool { return a.predefined[name] != nil },
-		Known:       a.store.Known().Get,
+		Application: func(id string) bool { return ss.o.Applications.Get(p.session.Node, id) != nil },
+		Predefined:  func(name string) bool { return ss.o.Predefined[name] != nil },
+		Known:       ss.store.Known().Get,
 	}
 	p.choose = func(set *rules.Set, instances, pools []string, v6 bool) (netip.Prefix, error) {
 		s := p.session
-		if isNew(s) && a.node.Restoring() {
+		if isNew(s) && ss.o.Node.Restoring() {
 			return netip.Prefix{}, node.ErrRestoring
 		}
-		return a.chooser.UE(&s.Choices, s.Index, a.networkOf(set), instances, pools, v6)
+		return ss.o.Chooser.UE(&s.Choices, s.Index, ss.networkOf(set), instances, pools, v6)
 	}
-	if known := a.cfg.NetworkInstances; len(known) > 0 {
+	if known := ss.o.Config.NetworkInstances; len(known) > 0 {
 		p.NetworkInstance = func(name string) bool { return slices.Contains(known, name) }
 	}
 	return p
 }
 
 // policyOf is for a session until forgo.
-func (a *Agent) policyOf(s *leases.Session) *policy {
-	p := a.policies.Get().(*policy)
+func (ss *Sessions) policyOf(s *leases.Session) *policy {
+	p := ss.policies.Get().(*policy)
 	p.session = s
-	p.Network, p.Bridge, p.ChooseUE = a.networks().Finder(), a.isBridge(), nil
-	if a.chooser.ChoosesUEs() {
+	p.Network, p.Bridge, p.ChooseUE = ss.Networks().Finder(), ss.isBridge(), nil
+	if ss.o.Chooser.ChoosesUEs() {
 		p.ChooseUE = p.choose
 	}
 	return p
 }
 
-func (a *Agent) forgo(p *policy) {
+func (ss *Sessions) forgo(p *policy) {
 	p.session = nil
-	a.policies.Put(p)
+	ss.policies.Put(p)
 }
 
 // plan plans a message's changes of a session's rules.
-func (a *Agent) plan(s *leases.Session, m *pfcp.Message) (*rules.Change, error) {
-	p := a.policyOf(s)
-	defer a.forgo(p)
+func (ss *Sessions) plan(s *leases.Session, m *pfcp.Message) (*rules.Change, error) {
+	p := ss.policyOf(s)
+	defer ss.forgo(p)
 	return rules.Plan(s.Rules, m.Elements, p.Policy)
 }
 
 // trim gives back the UE addresses that were chosen for a session whose rules were old and that those
 // in force do not need. The caller has locked the session.
-func (a *Agent) trim(s *leases.Session, old, inForce *rules.Set) {
-	if a.chooser.ChoosesUEs() {
-		a.chooser.Trim(&s.Choices, s.Index, old, a.networkOf(old), inForce, a.networkOf(inForce))
+func (ss *Sessions) trim(s *leases.Session, old, inForce *rules.Set) {
+	if ss.o.Chooser.ChoosesUEs() {
+		ss.o.Chooser.Trim(&s.Choices, s.Index, old, ss.networkOf(old), inForce, ss.networkOf(inForce))
 	}
 }
 
-// keepUEs notes the UE addresses of a session that an earlier upf-c chose.
-func (a *Agent) keepUEs(index uint32, set *rules.Set) {
-	if a.chooser.ChoosesUEs() {
-		a.chooser.Keep(index, a.networkOf(set), set)
+// KeepUEs notes the UE addresses of a session that an earlier upf-c chose.
+func (ss *Sessions) KeepUEs(index uint32, set *rules.Set) {
+	if ss.o.Chooser.ChoosesUEs() {
+		ss.o.Chooser.Keep(index, ss.networkOf(set), set)
 	}
 }

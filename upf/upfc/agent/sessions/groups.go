@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 import (
 	"slices"
@@ -80,3 +80,6 @@ func (g *groups) drops(shm *dataplane.Shm) []GroupDrops {
 	}
 	return out
 }
+
+// Drops are what was dropped of each group since upf-u began.
+func (ss *Sessions) Drops(shm *dataplane.Shm) []GroupDrops { return ss.groups.drops(shm) }

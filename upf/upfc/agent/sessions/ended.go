@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 // Deletions of late. The last usage of a session is read when upf-u has deleted it, so that a upf-c that dies
 // between upf-u's answer and its own would lose it. Therefore the session is put down as ending, with the
@@ -64,28 +64,28 @@ func (e *ending) finish(shm *dataplane.Shm) {
 }
 
 // deletedBefore answers a repetition of a request that deleted a session; false where it is none.
-func (a *Agent) deletedBefore(m *pfcp.Message, answer *pfcp.Answer) bool {
-	blob := a.store.EndedOf(m.SEID)
+func (ss *Sessions) deletedBefore(m *pfcp.Message, answer *pfcp.Answer) bool {
+	blob := ss.store.EndedOf(m.SEID)
 	if blob == nil {
 		return false
 	}
 	var e ending
-	if err := e.decode(blob, a.store.Known()); err != nil {
-		a.log.Error("a deletion cannot be read", "seid", pfcp.Hex(m.SEID), "err", err)
+	if err := e.decode(blob, ss.store.Known()); err != nil {
+		ss.o.Log.Error("a deletion cannot be read", "seid", pfcp.Hex(m.SEID), "err", err)
 		return false
 	}
-	if !e.done || !e.Last.Is(m.Sequence, m.Digest(), a.world.Now()) || a.node.SpeaksForSession(e.Node, e.CPAddr, m.From.Addr()) != nil {
+	if !e.done || !e.Last.Is(m.Sequence, m.Digest(), ss.o.Machine.Now()) || ss.o.Node.SpeaksForSession(e.Node, e.CPAddr, m.From.Addr()) != nil {
 		return false
 	}
-	a.log.Info("a request that was executed before is answered", "seid", pfcp.Hex(m.SEID), "sequence", m.Sequence)
-	s := a.leases.Beside(e.Session)
+	ss.o.Log.Info("a request that was executed before is answered", "seid", pfcp.Hex(m.SEID), "sequence", m.Sequence)
+	s := ss.o.Leases.Beside(e.Session)
 	answer.SEID = e.CPSEID
-	a.deleted(&answer.IEs, s, e.Last.Reports)
+	ss.deleted(&answer.IEs, s, e.Last.Reports)
 	return true
 }
 
-// adoptEnded goes on with the deletions that an earlier upf-c put down. memory is what a life's meters refer to.
-func (a *Agent) adoptEnded(old *store.Left, memory func(life uint8) *dataplane.Shm) {
+// AdoptEnded goes on with the deletions that an earlier upf-c put down. memory is what a life's meters refer to.
+func (ss *Sessions) AdoptEnded(old *store.Left, memory func(life uint8) *dataplane.Shm) {
 	for _, v := range old.Ended {
 		w := store.Word(v)
 		blob := old.Blob(w)
@@ -93,19 +93,19 @@ func (a *Agent) adoptEnded(old *store.Left, memory func(life uint8) *dataplane.S
 			continue
 		}
 		var e ending
-		if err := e.decode(blob, a.store.Known()); err != nil {
-			a.log.Error("a deletion that an earlier upf-c put down cannot be read", "err", err)
+		if err := e.decode(blob, ss.store.Known()); err != nil {
+			ss.o.Log.Error("a deletion that an earlier upf-c put down cannot be read", "err", err)
 			continue
 		}
-		if a.store.Present(e.UPSEID) || a.world.Now().Sub(time.UnixMilli(e.at)) > keepEnded {
+		if ss.store.Present(e.UPSEID) || ss.o.Machine.Now().Sub(time.UnixMilli(e.at)) > keepEnded {
 			continue // it did not happen, or nobody asks any more
 		}
 		if !e.done {
 			e.finish(memory(w.Life()))
-			a.recordLeft(&e.Session)
+			ss.recordLeft(&e.Session)
 		}
-		if _, err := a.store.PutEnded(e.UPSEID, e.encode(nil), w.Life()); err != nil {
-			a.log.Error("a deletion cannot be stored", "err", err)
+		if _, err := ss.store.PutEnded(e.UPSEID, e.encode(nil), w.Life()); err != nil {
+			ss.o.Log.Error("a deletion cannot be stored", "err", err)
 		}
 	}
 }

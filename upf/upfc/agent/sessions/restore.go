@@ -1,4 +1,4 @@
-package agent
+package sessions
 
 // Sessions that a CP function restores after this UPF has lost them (TS 23.527 4.3, RESTI). It gives the F-TEIDs and UE
 // addresses that were chosen here for them, and those are chosen here again: a TEID has its session's index in it, which
@@ -31,9 +31,9 @@ func isNew(s *leases.Session) bool { return len(s.Rules.PDRs) == 0 }
 
 // planRestored plans a session that is restored, and says which index its F-TEIDs have. What was chosen for it is given; one that is there may get
 // more.
-func (a *Agent) planRestored(s *leases.Session, m *pfcp.Message) (c *rules.Change, index []uint32, err error) {
-	kept := a.policyOf(s)
-	defer a.forgo(kept)
+func (ss *Sessions) planRestored(s *leases.Session, m *pfcp.Message) (c *rules.Change, index []uint32, err error) {
+	kept := ss.policyOf(s)
+	defer ss.forgo(kept)
 	p := kept.Policy
 	if isNew(s) {
 		had := &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Detail: "a session that is restored has its F-TEIDs and UE addresses: give those"}
@@ -41,7 +41,7 @@ func (a *Agent) planRestored(s *leases.Session, m *pfcp.Message) (c *rules.Chang
 		p.ChooseUE = func(*rules.Set, []string, []string, bool) (netip.Prefix, error) { return netip.Prefix{}, had }
 	}
 	if c, err = rules.Plan(rules.NewSet(), m.Elements, p); err != nil {
-		a.trim(s, s.Rules, s.Rules)
+		ss.trim(s, s.Rules, s.Rules)
 		return nil, nil, err
 	}
 	index = []uint32{}
@@ -52,7 +52,7 @@ func (a *Agent) planRestored(s *leases.Session, m *pfcp.Message) (c *rules.Chang
 				index = append(index, of)
 			}
 		}
-		m.UEChosen = m.UEChosen || a.chooser.InPool(m.UEAddress) || m.UEPrefix.IsValid() && a.chooser.InPool(m.UEPrefix.Addr()) || isChosen(s.Rules, m)
+		m.UEChosen = m.UEChosen || ss.o.Chooser.InPool(m.UEAddress) || m.UEPrefix.IsValid() && ss.o.Chooser.InPool(m.UEPrefix.Addr()) || isChosen(s.Rules, m)
 	}
 	for _, r := range c.Next.PDRs.All() {
 		mark(&r.PDI.Match)
