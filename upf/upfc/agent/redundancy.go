@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"core5g.dev/core5g/upf/upfc/agent/store"
-	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
@@ -50,15 +49,6 @@ func (a *Agent) BeRedundant(r Redundancy, takeover *Takeover) {
 
 // Stored are the agent's sessions.
 func (a *Agent) Stored() Stored { return a.store }
-
-// Clear deletes all sessions of a upf-u whose unit another member serves: those that this one will take over may have their
-// F-TEIDs and addresses.
-func (a *Agent) Clear(conn *dataplane.Conn) error {
-	if conn.Hello().Sessions == 0 {
-		return nil
-	}
-	return a.deleteUnknown(conn)
-}
 
 // settled waits until what has been changed may be told.
 func (a *Agent) settled(ctx context.Context) bool {

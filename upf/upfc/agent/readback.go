@@ -1,0 +1,236 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/store"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/state"
+)
+
+// openLeft opens the file that an earlier upf-c left; nil when there is none that is of use.
+func (a *Agent) openLeft() (*store.Left, *state.Meta) {
+	if a.cfg.State.File == "" {
+		return nil, nil
+	}
+	old, err := store.Open(a.cfg.State.File, a.world.Now(), a.cfg.Heartbeat.ReleaseAfter)
+	var meta *state.Meta
+	if err == nil {
+		if meta, err = state.DecodeMeta(old.Meta()); err != nil {
+			old.Close()
+		}
+	}
+	if err != nil {
+		if !errors.Is(err, store.ErrNothingLeft) {
+			a.log.Warn("what an earlier upf-c left is of no use", "file", a.cfg.State.File, "err", err)
+		}
+		return nil, nil
+	}
+	return old, meta
+}
+
+// restore takes over what an earlier upf-c left, and fills a upf-u that lacks it.
+func (a *Agent) restore(conn *dataplane.Conn, old *store.Left, meta *state.Meta) error {
+	memory := a.memories(conn, old)
+	a.store.GoOn(old, memory)
+	var dropped atomic.Int64
+	var next atomic.Int64
+	a.divide(a.world.Threads(), func() {
+		var s state.Session // its maps are used again and again
+		for {
+			first := int(next.Add(replayPiece)) - replayPiece
+			if first >= len(old.Table) {
+				return
+			}
+			for i, v := range old.Table[first:min(first+replayPiece, len(old.Table))] {
+				w := store.Word(v)
+				blob := old.Blob(w)
+				if blob == nil {
+					continue
+				}
+				if err := a.sessions.Adopt(memory(w.Life()), uint32(first+i), blob, &s, w.Life()); err != nil {
+					a.log.Error("a session that an earlier upf-c left is given up", "index", first+i, "err", err)
+					dropped.Add(1)
+				}
+			}
+		}
+	})
+	if n := int(dropped.Load()); n > 0 {
+		a.rec.SessionsDropped("unreadable", n)
+	}
+	a.sessions.AdoptMeta(meta)
+	a.sessions.AdoptEnded(old, memory)
+	a.commitKept()
+	a.rec.Restart("upf-c")
+	a.rec.Restart("upf-u")
+	a.log.Info("upf-u and upf-c both began anew, from what upf-c had left", "file", a.cfg.State.File, "sessions", a.store.Sessions())
+	if err := a.deleteStrangers(conn); err != nil {
+		return err
+	}
+	if err := a.replay(conn, true); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.bootID = conn.Hello().BootId
+	a.mu.Unlock()
+	return nil
+}
+
+// memories finds the counters of the upf-us that an earlier upf-c knew, by life.
+func (a *Agent) memories(conn *dataplane.Conn, old *store.Left) func(life uint8) *dataplane.Shm {
+	var mu sync.Mutex
+	found := map[uint64]*dataplane.Shm{conn.Hello().BootId: conn.Shm()}
+	return func(life uint8) *dataplane.Shm {
+		mu.Lock()
+		defer mu.Unlock()
+		boot := old.Boot(life)
+		if shm := found[boot]; shm != nil {
+			return shm
+		}
+		shm, err := dataplane.OpenSaved(store.CountersPath(a.cfg.State.File, boot), boot)
+		if err != nil {
+			a.log.Warn("the last counters of the upf-u that is gone are lost: what was not reported is not", "err", err)
+			shm = dataplane.NoShm()
+		}
+		found[boot] = shm
+		return shm
+	}
+}
+
+// commitKept gives our file its name: it has all that the one before it has.
+func (a *Agent) commitKept() {
+	a.sessions.KeepMeta()
+	if err := a.store.Commit(); err != nil {
+		a.log.Warn("what upf-c knows is in no file: sessions end when upf-u and upf-c both die", "file", a.cfg.State.File, "err", err)
+	}
+}
+
+// readBack makes the sessions that upf-u kept ours. old and left are what an earlier upf-c left, for a upf-u
+// that has none.
+func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta) error {
+	a.store.Begin(conn.Shm(), conn.Hello().BootId)
+	var meta *state.Meta
+	var mu sync.Mutex
+	var drop []uint32
+	take := func(s *state.Session, recType uint16, record []byte) error {
+		index, blob, err := dataplane.Blob(record)
+		if err != nil || recType != abi.RecSessionState {
+			return err
+		}
+		if meta == nil && old != nil {
+			return nil // it was being filled
+		}
+		err = errors.New("there is no META")
+		if meta != nil {
+			err = a.sessions.Adopt(conn.Shm(), index, blob, s, 1)
+		}
+		if err != nil {
+			a.log.Error("a session that upf-u kept is given up", "index", index, "err", err)
+			mu.Lock()
+			drop = append(drop, index)
+			mu.Unlock()
+		}
+		return nil
+	}
+
+	// Decoding takes longer than reading, so every CPU does it.
+	bodies := make(chan []byte, 16)
+	var failed error
+	decode := func(s *state.Session, body []byte) {
+		if err := dataplane.EachRecord(body, func(recType uint16, record []byte) error { return take(s, recType, record) }); err != nil {
+			mu.Lock()
+			failed = err
+			mu.Unlock()
+		}
+	}
+	threads := a.world.Threads()
+	if threads == 1 {
+		threads = 0 // who reads, decodes
+	}
+	var workers sync.WaitGroup
+	var alone state.Session
+	first := true
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
+	err := conn.Dump(func(body []byte) error {
+		if first { // META comes before the sessions
+			first = false
+			if err := dataplane.EachRecord(body, func(recType uint16, record []byte) error {
+				if recType == abi.RecMeta {
+					meta = a.readMeta(record)
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			for range threads {
+				workers.Go(func() {
+					var s state.Session // its maps are used again and again
+					for body := range bodies {
+						decode(&s, body)
+					}
+				})
+			}
+		}
+		if threads > 0 {
+			bodies <- bytes.Clone(body)
+		} else {
+			decode(&alone, body)
+		}
+		return nil
+	})
+	close(bodies)
+	workers.Wait()
+	if err = cmp.Or(err, failed); err != nil {
+		return fmt.Errorf("DUMP: %w", err)
+	}
+
+	switch {
+	case meta != nil:
+		a.rec.Restart("upf-c")
+	case old != nil:
+		return a.restore(conn, old, left)
+	default:
+		meta = &state.Meta{Recovery: a.world.Now().Unix()}
+	}
+	a.sessions.AdoptMeta(meta)
+	if old != nil {
+		a.sessions.AdoptEnded(old, a.memories(conn, old))
+	}
+	a.commitKept()
+	store.DropCounters(a.cfg.State.File)
+	a.mu.Lock()
+	a.bootID = conn.Hello().BootId
+	a.mu.Unlock()
+	if len(drop) > 0 {
+		a.rec.SessionsDropped("unreadable", len(drop))
+	}
+	if err := a.sessions.DeleteIndexes(conn, drop); err != nil {
+		return err
+	}
+	// upf-u has them, unless the upf-c before was changing them.
+	if err := a.sessions.TellDomains(conn); err != nil {
+		return err
+	}
+	return a.sessions.WriteMeta(conn)
+}
+
+// readMeta is nil when META cannot be read.
+func (a *Agent) readMeta(record []byte) *state.Meta {
+	_, blob, err := dataplane.Blob(record)
+	if err != nil || len(blob) == 0 {
+		return nil
+	}
+	m, err := state.DecodeMeta(blob)
+	if err != nil {
+		a.log.Error("what upf-u kept cannot be read: all sessions are lost", "err", err)
+		return nil
+	}
+	return m
+}
