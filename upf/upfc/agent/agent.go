@@ -13,6 +13,7 @@ import (
 
 	"core5g.dev/core5g/upf/upfc/agent/addresses"
 	"core5g.dev/core5g/upf/upfc/agent/applications"
+	"core5g.dev/core5g/upf/upfc/agent/filling"
 	"core5g.dev/core5g/upf/upfc/agent/leases"
 	"core5g.dev/core5g/upf/upfc/agent/link"
 	"core5g.dev/core5g/upf/upfc/agent/node"
@@ -56,13 +57,10 @@ type Agent struct {
 	peers        *peers.Peers                  // of GTP-U
 	reports      *reports.Reports              // to CP functions
 	sessions     *sessions.Sessions
-	redundancy   Redundancy // nil: there is no standby
-	takeover     *Takeover  // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
-	// It has other network instances than the one before; read while it is filled.
-	otherNetworks bool
+	redundancy   Redundancy      // nil: there is no standby
+	filler       *filling.Filler // of upf-u
 
-	mu     sync.Mutex
-	bootID uint64 // of the upf-u that was last filled or read
+	mu sync.Mutex // of redundancy, for who looks at the agent before it runs
 }
 
 // World is where an agent lives.
@@ -100,7 +98,8 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a.link = link.New(link.Owner{
 		Config: cfg, Log: log, Machine: w.Machine,
 		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },
-		Fill: a.takeUp, Over: a.letGo,
+		Fill: func(conn *dataplane.Conn) error { return a.filler.TakeUp(conn) },
+		Over: func(conn *dataplane.Conn) { a.filler.LetGo(conn) },
 		Back: func() { a.reports.CatchUp() },
 	})
 	a.node = node.New(node.Owner{
@@ -130,6 +129,10 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine, Leases: a.leases, Link: a.link, Node: a.node, Reports: a.reports,
 		Chooser: a.chooser, Applications: a.applications, Predefined: predefined,
 	})
+	a.filler = filling.New(filling.Owner{
+		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine, Leases: a.leases, Link: a.link, Node: a.node, Reports: a.reports,
+		Sessions: a.sessions, Dial: w.Dial, Apart: func() *sessions.Sessions { return NewIn(w, cfg, log, rec).sessions },
+	})
 	return a
 }
 
@@ -152,7 +155,7 @@ func (a *Agent) Run(ctx context.Context) error {
 
 func (a *Agent) run(ctx context.Context, begin func(f func())) error {
 	begin(func() { a.link.Keep(ctx) })
-	begin(func() { a.keepAlive(ctx) })
+	begin(func() { a.sessions.KeepAlive(ctx) })
 	if a.link.IsRedundant() {
 		begin(func() { a.link.KeepGrants(ctx) })
 	}

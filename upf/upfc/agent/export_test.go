@@ -1,12 +1,16 @@
 package agent
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"core5g.dev/core5g/upf/upfc/agent/filling"
+)
 
 // ReportPaths is the node's.
 func (a *Agent) ReportPaths(failed bool, peers []netip.Addr) { a.node.ReportPaths(failed, peers) }
 
 // Nothing is nothing: it hears a upf-u that is silent.
-type Nothing = nothing
+type Nothing = filling.Nothing
 
 // Sweep is sweep.
 func (a *Agent) Sweep() { a.sessions.Sweep() }

@@ -3,7 +3,9 @@ package agent
 import (
 	"context"
 
+	"core5g.dev/core5g/upf/upfc/agent/filling"
 	"core5g.dev/core5g/upf/upfc/agent/store"
+	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
@@ -37,12 +39,25 @@ type Stored interface {
 	CopyEnded() []store.Entry
 }
 
+// What is filled ahead, of a standby.
+type (
+	Held     = filling.Held
+	Ahead    = filling.Ahead
+	Takeover = filling.Takeover
+)
+
+// StandBy keeps a upf-u filled with what is held until ctx ends (filling.Filler.StandBy).
+func (a *Agent) StandBy(ctx context.Context, held Held) *Ahead { return a.filler.StandBy(ctx, held) }
+
+// Clear deletes all sessions of a upf-u whose unit another member serves (filling.Filler.Clear).
+func (a *Agent) Clear(conn *dataplane.Conn) error { return a.filler.Clear(conn) }
+
 // BeRedundant is called before Run. Of a unit that was taken over, what counts is the state file, whatever upf-u may have.
 func (a *Agent) BeRedundant(r Redundancy, takeover *Takeover) {
 	a.mu.Lock() // for who looks at the agent before it runs
 	a.redundancy = r
 	a.mu.Unlock()
-	a.takeover = takeover
+	a.filler.TakeOver(takeover)
 	a.link.BeRedundant()
 	a.store.SetMirror(r)
 }

@@ -1,6 +1,9 @@
 package sessions
 
 import (
+	"context"
+	"time"
+
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/state"
 )
@@ -19,8 +22,8 @@ func (ss *Sessions) metaBlob() (blob []byte, groups int) {
 	return state.EncodeMeta(&m), len(m.Groups)
 }
 
-// IsSilent says whether upf-u answers nobody that there is no such tunnel.
-func (ss *Sessions) IsSilent() bool {
+// isSilent says whether upf-u answers nobody that there is no such tunnel.
+func (ss *Sessions) isSilent() bool {
 	ss.metaChange.Lock()
 	defer ss.metaChange.Unlock()
 	return ss.silent
@@ -51,5 +54,19 @@ func (ss *Sessions) PersistMeta() {
 		}
 	} else {
 		ss.KeepMeta()
+	}
+}
+
+// KeepAlive says in the file that upf-c lives, complains when something has found no room there, and lets upf-u answer what it has no
+// session for once nobody restores any.
+func (ss *Sessions) KeepAlive(ctx context.Context) {
+	for ss.o.Machine.Wait(time.Second, ctx.Done()) {
+		ss.store.Stamp(ss.o.Machine.Now())
+		if ss.isSilent() && !ss.o.Node.Silent() {
+			ss.PersistMeta()
+		}
+		if err := ss.store.NoRoom(); err != nil {
+			ss.o.Log.Warn("some sessions end when upf-u and upf-c both die: there is no room in the file", "file", ss.o.Config.State.File, "err", err)
+		}
 	}
 }

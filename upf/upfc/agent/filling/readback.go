@@ -1,4 +1,4 @@
-package agent
+package filling
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ import (
 )
 
 // openLeft opens the file that an earlier upf-c left; nil when there is none that is of use.
-func (a *Agent) openLeft() (*store.Left, *state.Meta) {
-	if a.cfg.State.File == "" {
+func (f *Filler) openLeft() (*store.Left, *state.Meta) {
+	if f.o.Config.State.File == "" {
 		return nil, nil
 	}
-	old, err := store.Open(a.cfg.State.File, a.world.Now(), a.cfg.Heartbeat.ReleaseAfter)
+	old, err := store.Open(f.o.Config.State.File, f.o.Machine.Now(), f.o.Config.Heartbeat.ReleaseAfter)
 	var meta *state.Meta
 	if err == nil {
 		if meta, err = state.DecodeMeta(old.Meta()); err != nil {
@@ -29,7 +29,7 @@ func (a *Agent) openLeft() (*store.Left, *state.Meta) {
 	}
 	if err != nil {
 		if !errors.Is(err, store.ErrNothingLeft) {
-			a.log.Warn("what an earlier upf-c left is of no use", "file", a.cfg.State.File, "err", err)
+			f.o.Log.Warn("what an earlier upf-c left is of no use", "file", f.o.Config.State.File, "err", err)
 		}
 		return nil, nil
 	}
@@ -37,12 +37,12 @@ func (a *Agent) openLeft() (*store.Left, *state.Meta) {
 }
 
 // restore takes over what an earlier upf-c left, and fills a upf-u that lacks it.
-func (a *Agent) restore(conn *dataplane.Conn, old *store.Left, meta *state.Meta) error {
-	memory := a.memories(conn, old)
-	a.store.GoOn(old, memory)
+func (f *Filler) restore(conn *dataplane.Conn, old *store.Left, meta *state.Meta) error {
+	memory := f.memories(conn, old)
+	f.store.GoOn(old, memory)
 	var dropped atomic.Int64
 	var next atomic.Int64
-	a.divide(a.world.Threads(), func() {
+	f.divide(f.o.Machine.Threads(), func() {
 		var s state.Session // its maps are used again and again
 		for {
 			first := int(next.Add(replayPiece)) - replayPiece
@@ -55,36 +55,36 @@ func (a *Agent) restore(conn *dataplane.Conn, old *store.Left, meta *state.Meta)
 				if blob == nil {
 					continue
 				}
-				if err := a.sessions.Adopt(memory(w.Life()), uint32(first+i), blob, &s, w.Life()); err != nil {
-					a.log.Error("a session that an earlier upf-c left is given up", "index", first+i, "err", err)
+				if err := f.o.Sessions.Adopt(memory(w.Life()), uint32(first+i), blob, &s, w.Life()); err != nil {
+					f.o.Log.Error("a session that an earlier upf-c left is given up", "index", first+i, "err", err)
 					dropped.Add(1)
 				}
 			}
 		}
 	})
 	if n := int(dropped.Load()); n > 0 {
-		a.rec.SessionsDropped("unreadable", n)
+		f.o.Recorder.SessionsDropped("unreadable", n)
 	}
-	a.sessions.AdoptMeta(meta)
-	a.sessions.AdoptEnded(old, memory)
-	a.commitKept()
-	a.rec.Restart("upf-c")
-	a.rec.Restart("upf-u")
-	a.log.Info("upf-u and upf-c both began anew, from what upf-c had left", "file", a.cfg.State.File, "sessions", a.store.Sessions())
-	if err := a.deleteStrangers(conn); err != nil {
+	f.o.Sessions.AdoptMeta(meta)
+	f.o.Sessions.AdoptEnded(old, memory)
+	f.commitKept()
+	f.o.Recorder.Restart("upf-c")
+	f.o.Recorder.Restart("upf-u")
+	f.o.Log.Info("upf-u and upf-c both began anew, from what upf-c had left", "file", f.o.Config.State.File, "sessions", f.store.Sessions())
+	if err := f.deleteStrangers(conn); err != nil {
 		return err
 	}
-	if err := a.replay(conn, true); err != nil {
+	if err := f.replay(conn, true); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	a.bootID = conn.Hello().BootId
-	a.mu.Unlock()
+	f.mu.Lock()
+	f.bootID = conn.Hello().BootId
+	f.mu.Unlock()
 	return nil
 }
 
 // memories finds the counters of the upf-us that an earlier upf-c knew, by life.
-func (a *Agent) memories(conn *dataplane.Conn, old *store.Left) func(life uint8) *dataplane.Shm {
+func (f *Filler) memories(conn *dataplane.Conn, old *store.Left) func(life uint8) *dataplane.Shm {
 	var mu sync.Mutex
 	found := map[uint64]*dataplane.Shm{conn.Hello().BootId: conn.Shm()}
 	return func(life uint8) *dataplane.Shm {
@@ -94,9 +94,9 @@ func (a *Agent) memories(conn *dataplane.Conn, old *store.Left) func(life uint8)
 		if shm := found[boot]; shm != nil {
 			return shm
 		}
-		shm, err := dataplane.OpenSaved(store.CountersPath(a.cfg.State.File, boot), boot)
+		shm, err := dataplane.OpenSaved(store.CountersPath(f.o.Config.State.File, boot), boot)
 		if err != nil {
-			a.log.Warn("the last counters of the upf-u that is gone are lost: what was not reported is not", "err", err)
+			f.o.Log.Warn("the last counters of the upf-u that is gone are lost: what was not reported is not", "err", err)
 			shm = dataplane.NoShm()
 		}
 		found[boot] = shm
@@ -105,17 +105,17 @@ func (a *Agent) memories(conn *dataplane.Conn, old *store.Left) func(life uint8)
 }
 
 // commitKept gives our file its name: it has all that the one before it has.
-func (a *Agent) commitKept() {
-	a.sessions.KeepMeta()
-	if err := a.store.Commit(); err != nil {
-		a.log.Warn("what upf-c knows is in no file: sessions end when upf-u and upf-c both die", "file", a.cfg.State.File, "err", err)
+func (f *Filler) commitKept() {
+	f.o.Sessions.KeepMeta()
+	if err := f.store.Commit(); err != nil {
+		f.o.Log.Warn("what upf-c knows is in no file: sessions end when upf-u and upf-c both die", "file", f.o.Config.State.File, "err", err)
 	}
 }
 
 // readBack makes the sessions that upf-u kept ours. old and left are what an earlier upf-c left, for a upf-u
 // that has none.
-func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta) error {
-	a.store.Begin(conn.Shm(), conn.Hello().BootId)
+func (f *Filler) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta) error {
+	f.store.Begin(conn.Shm(), conn.Hello().BootId)
 	var meta *state.Meta
 	var mu sync.Mutex
 	var drop []uint32
@@ -129,10 +129,10 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta
 		}
 		err = errors.New("there is no META")
 		if meta != nil {
-			err = a.sessions.Adopt(conn.Shm(), index, blob, s, 1)
+			err = f.o.Sessions.Adopt(conn.Shm(), index, blob, s, 1)
 		}
 		if err != nil {
-			a.log.Error("a session that upf-u kept is given up", "index", index, "err", err)
+			f.o.Log.Error("a session that upf-u kept is given up", "index", index, "err", err)
 			mu.Lock()
 			drop = append(drop, index)
 			mu.Unlock()
@@ -150,7 +150,7 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta
 			mu.Unlock()
 		}
 	}
-	threads := a.world.Threads()
+	threads := f.o.Machine.Threads()
 	if threads == 1 {
 		threads = 0 // who reads, decodes
 	}
@@ -163,7 +163,7 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta
 			first = false
 			if err := dataplane.EachRecord(body, func(recType uint16, record []byte) error {
 				if recType == abi.RecMeta {
-					meta = a.readMeta(record)
+					meta = f.readMeta(record)
 				}
 				return nil
 			}); err != nil {
@@ -193,43 +193,43 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta
 
 	switch {
 	case meta != nil:
-		a.rec.Restart("upf-c")
+		f.o.Recorder.Restart("upf-c")
 	case old != nil:
-		return a.restore(conn, old, left)
+		return f.restore(conn, old, left)
 	default:
-		meta = &state.Meta{Recovery: a.world.Now().Unix()}
+		meta = &state.Meta{Recovery: f.o.Machine.Now().Unix()}
 	}
-	a.sessions.AdoptMeta(meta)
+	f.o.Sessions.AdoptMeta(meta)
 	if old != nil {
-		a.sessions.AdoptEnded(old, a.memories(conn, old))
+		f.o.Sessions.AdoptEnded(old, f.memories(conn, old))
 	}
-	a.commitKept()
-	store.DropCounters(a.cfg.State.File)
-	a.mu.Lock()
-	a.bootID = conn.Hello().BootId
-	a.mu.Unlock()
+	f.commitKept()
+	store.DropCounters(f.o.Config.State.File)
+	f.mu.Lock()
+	f.bootID = conn.Hello().BootId
+	f.mu.Unlock()
 	if len(drop) > 0 {
-		a.rec.SessionsDropped("unreadable", len(drop))
+		f.o.Recorder.SessionsDropped("unreadable", len(drop))
 	}
-	if err := a.sessions.DeleteIndexes(conn, drop); err != nil {
+	if err := f.o.Sessions.DeleteIndexes(conn, drop); err != nil {
 		return err
 	}
 	// upf-u has them, unless the upf-c before was changing them.
-	if err := a.sessions.TellDomains(conn); err != nil {
+	if err := f.o.Sessions.TellDomains(conn); err != nil {
 		return err
 	}
-	return a.sessions.WriteMeta(conn)
+	return f.o.Sessions.WriteMeta(conn)
 }
 
 // readMeta is nil when META cannot be read.
-func (a *Agent) readMeta(record []byte) *state.Meta {
+func (f *Filler) readMeta(record []byte) *state.Meta {
 	_, blob, err := dataplane.Blob(record)
 	if err != nil || len(blob) == 0 {
 		return nil
 	}
 	m, err := state.DecodeMeta(blob)
 	if err != nil {
-		a.log.Error("what upf-u kept cannot be read: all sessions are lost", "err", err)
+		f.o.Log.Error("what upf-u kept cannot be read: all sessions are lost", "err", err)
 		return nil
 	}
 	return m

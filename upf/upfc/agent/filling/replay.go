@@ -1,4 +1,4 @@
-package agent
+package filling
 
 import (
 	"errors"
@@ -15,14 +15,14 @@ import (
 
 // replay gives upf-u every session again, many in one transaction. While one is under way the next
 // ones are built.
-func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
+func (f *Filler) replay(conn *dataplane.Conn, newBoot bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
-	a.store.Begin(conn.Shm(), conn.Hello().BootId)
-	if err := a.sessions.TellDomains(conn); err != nil {
+	f.store.Begin(conn.Shm(), conn.Hello().BootId)
+	if err := f.o.Sessions.TellDomains(conn); err != nil {
 		return err
 	}
-	ahead := a.filledAhead(conn)
-	all, over := iter.Pull(a.store.All(""))
+	ahead := f.filledAhead(conn)
+	all, over := iter.Pull(f.store.All(""))
 	defer over()
 	var mu sync.Mutex
 	var failed error
@@ -41,9 +41,9 @@ func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 		}
 		return list
 	}
-	a.divide(1+a.world.Threads(), func() {
+	f.divide(1+f.o.Machine.Threads(), func() {
 		for list := piece(); list != nil; list = piece() {
-			if err := a.replaySome(conn, list, newBoot, ahead); err != nil {
+			if err := f.replaySome(conn, list, newBoot, ahead); err != nil {
 				mu.Lock()
 				failed = err
 				mu.Unlock()
@@ -53,14 +53,14 @@ func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	if failed != nil {
 		return failed
 	}
-	a.store.Settle()
-	store.DropCounters(a.cfg.State.File)
+	f.store.Settle()
+	store.DropCounters(f.o.Config.State.File)
 	// Last: it tells upf-u that what it does not know now does not exist.
-	if err := a.sessions.WriteMeta(conn); err != nil {
+	if err := f.o.Sessions.WriteMeta(conn); err != nil {
 		return err
 	}
-	if a.takeover != nil {
-		a.takeover.Ahead = nil
+	if f.takeover != nil {
+		f.takeover.Ahead = nil
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 const replayPiece = 512
 
 // replaySome gives upf-u some sessions: whole, or of those that it has from ahead what is missing.
-func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ahead *Ahead) error {
+func (f *Filler) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ahead *Ahead) error {
 	t, batch := dataplane.NewBatch(), make([]uint32, 0, len(list))
 	var stations []abi.EvMac
 	flush := func() error {
@@ -81,7 +81,7 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 		if errors.As(err, &refused) {
 			// Nothing of the transaction was applied. Find out which sessions upf-u cannot take.
 			for _, index := range batch {
-				if err := a.replayOne(conn, index); err != nil {
+				if err := f.replayOne(conn, index); err != nil {
 					return err
 				}
 			}
@@ -95,22 +95,22 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 	}
 	var used state.Session
 	for _, index := range list {
-		s := a.store.LeaseOver(index, &used).Locked()
+		s := f.store.LeaseOver(index, &used).Locked()
 		if s == nil {
 			continue
 		}
-		if a.otherNetworks {
-			a.sessions.KeepUEs(index, s.Rules)
+		if f.otherNetworks {
+			f.o.Sessions.KeepUEs(index, s.Rules)
 		}
 		attach(s, conn.Shm(), newBoot, ahead)
-		renewed := a.sessions.RenewBlock(s)
-		put, err := rest(s, a.sessions, ahead)
+		renewed := f.o.Sessions.RenewBlock(s)
+		put, err := rest(s, f.o.Sessions, ahead)
 		if renewed {
-			put, err = a.sessions.Encode(s)
+			put, err = f.o.Sessions.Encode(s)
 		}
 		if err != nil {
 			s.Unlock()
-			a.sessions.GiveUp(index, err)
+			f.o.Sessions.GiveUp(index, err)
 			continue
 		}
 		s.Become(&s.Session, put.Blob)
@@ -119,11 +119,11 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 		if newBoot {
 			has = stationEvents(index, s.Stations)
 			if len(s.Flows) > 0 {
-				a.reports.FlowsGone(index)
+				f.o.Reports.FlowsGone(index)
 			}
 		}
 		s.Unlock()
-		a.store.Leftover(s, &used)
+		f.store.Leftover(s, &used)
 		if t.Size()+put.Size()+armSize*len(arms) > batchMax {
 			if err := flush(); err != nil {
 				return err
@@ -143,13 +143,13 @@ const batchMax = abi.MsgMax - 1024
 
 const armSize = int(unsafe.Sizeof(abi.UrrArm{}))
 
-func (a *Agent) replayOne(conn *dataplane.Conn, index uint32) error {
-	s := a.leases.Lock(index)
+func (f *Filler) replayOne(conn *dataplane.Conn, index uint32) error {
+	s := f.o.Leases.Lock(index)
 	if s == nil {
 		return nil
 	}
 	t := dataplane.NewBatch()
-	put, err := a.sessions.Encode(s)
+	put, err := f.o.Sessions.Encode(s)
 	if err == nil {
 		put.Add(t)
 		for _, arm := range arms(s) {
@@ -165,7 +165,7 @@ func (a *Agent) replayOne(conn *dataplane.Conn, index uint32) error {
 		return err
 	}
 	if err != nil {
-		a.sessions.GiveUp(index, err)
+		f.o.Sessions.GiveUp(index, err)
 	}
 	return nil
 }

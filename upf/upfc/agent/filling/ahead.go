@@ -1,4 +1,4 @@
-package agent
+package filling
 
 // A standby's upf-u is filled ahead: with the rules of all sessions that the standby holds, and with their changes as they come. It is silent, so
 // that nothing passes by them, and when the unit is taken over it can be granted an epoch at once.
@@ -80,17 +80,17 @@ const aheadPiece = replayPiece
 
 // StandBy keeps a upf-u filled with what is held until ctx ends. It returns the one that is there then, nil when there is none; its connection is
 // for Finish to use.
-func (a *Agent) StandBy(ctx context.Context, held Held) *Ahead {
+func (f *Filler) StandBy(ctx context.Context, held Held) *Ahead {
 	for ctx.Err() == nil {
-		conn, err := a.world.Dial(ctx, nothing{})
+		conn, err := f.o.Dial(ctx, Nothing{})
 		if err == nil {
-			if ahead := a.standBy(ctx, conn, held); ahead != nil {
+			if ahead := f.standBy(ctx, conn, held); ahead != nil {
 				return ahead
 			}
 			conn.Abandon()
 			<-conn.Done()
 		}
-		a.world.Wait(redialAhead, ctx.Done())
+		f.o.Machine.Wait(redialAhead, ctx.Done())
 	}
 	return nil
 }
@@ -98,11 +98,11 @@ func (a *Agent) StandBy(ctx context.Context, held Held) *Ahead {
 // redialAhead is how often an absent upf-u of a standby is looked for.
 const redialAhead = 100 * time.Millisecond
 
-func (a *Agent) standBy(ctx context.Context, conn *dataplane.Conn, held Held) *Ahead {
-	ahead, err := a.beginAhead(conn)
+func (f *Filler) standBy(ctx context.Context, conn *dataplane.Conn, held Held) *Ahead {
+	ahead, err := f.beginAhead(conn)
 	if err != nil {
-		a.log.Error("the standby's upf-u keeps sessions of before", "err", err)
-		a.world.Wait(-1, conn.Done(), ctx.Done())
+		f.o.Log.Error("the standby's upf-u keeps sessions of before", "err", err)
+		f.o.Machine.Wait(-1, conn.Done(), ctx.Done())
 		return nil
 	}
 	held.Anew()
@@ -110,8 +110,8 @@ func (a *Agent) standBy(ctx context.Context, conn *dataplane.Conn, held Held) *A
 	for {
 		if err := ahead.follow(held); err != nil && !conn.Lost() {
 			// It is a upf-u that could serve all the same: it is filled when it has to.
-			a.log.Error("the standby's upf-u is not filled ahead", "err", err)
-			a.world.Wait(-1, conn.Done(), ctx.Done())
+			f.o.Log.Error("the standby's upf-u is not filled ahead", "err", err)
+			f.o.Machine.Wait(-1, conn.Done(), ctx.Done())
 			break
 		}
 		select {
@@ -124,30 +124,30 @@ func (a *Agent) standBy(ctx context.Context, conn *dataplane.Conn, held Held) *A
 		break
 	}
 	if conn.Lost() {
-		a.log.Warn("the standby's upf-u is gone", "err", conn.Err())
+		f.o.Log.Warn("the standby's upf-u is gone", "err", conn.Err())
 		held.SetReady(false)
 	}
 	return nil
 }
 
-// nothing hears a upf-u that is silent.
-type nothing struct{}
+// Nothing hears a upf-u that is silent.
+type Nothing struct{}
 
-func (nothing) URR(uint32, uint32)                        {}
-func (nothing) DownlinkData(uint32, uint16, uint8, uint8) {}
-func (nothing) ErrorIndication(netip.Addr, uint32)        {}
-func (nothing) Echo(netip.Addr, uint16)                   {}
-func (nothing) Station(abi.EvMac)                         {}
-func (nothing) Flow(abi.EvFlow)                           {}
-func (nothing) Trace(abi.EvTrace, []byte)                 {}
+func (Nothing) URR(uint32, uint32)                        {}
+func (Nothing) DownlinkData(uint32, uint16, uint8, uint8) {}
+func (Nothing) ErrorIndication(netip.Addr, uint32)        {}
+func (Nothing) Echo(netip.Addr, uint16)                   {}
+func (Nothing) Station(abi.EvMac)                         {}
+func (Nothing) Flow(abi.EvFlow)                           {}
+func (Nothing) Trace(abi.EvTrace, []byte)                 {}
 
 // beginAhead empties a upf-u whose unit another member serves.
-func (a *Agent) beginAhead(conn *dataplane.Conn) (*Ahead, error) {
-	if err := a.Clear(conn); err != nil {
+func (f *Filler) beginAhead(conn *dataplane.Conn) (*Ahead, error) {
+	if err := f.Clear(conn); err != nil {
 		return nil, err
 	}
 	h := conn.Hello()
-	ahead := &Ahead{as: NewIn(a.world, a.cfg, a.log, a.rec).sessions, log: a.log, now: a.world.Now, conn: conn, filled: map[uint32]*aheadOf{}}
+	ahead := &Ahead{as: f.o.Apart(), log: f.o.Log, now: f.o.Machine.Now, conn: conn, filled: map[uint32]*aheadOf{}}
 	ahead.as.Note(&h)
 	// A META of before would make whoever reads it back believe that it has all.
 	t := dataplane.NewBatch()

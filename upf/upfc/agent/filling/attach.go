@@ -1,4 +1,4 @@
-package agent
+package filling
 
 import (
 	"core5g.dev/core5g/upf/abi"

@@ -1,4 +1,4 @@
-package agent
+package filling
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 )
 
 // deleteStrangers removes what upf-u has and we have not, which of one that was filled ahead is known.
-func (a *Agent) deleteStrangers(conn *dataplane.Conn) error {
+func (f *Filler) deleteStrangers(conn *dataplane.Conn) error {
 	if conn.Hello().Sessions == 0 {
 		return nil
 	}
-	ahead := a.filledAhead(conn)
+	ahead := f.filledAhead(conn)
 	if ahead == nil {
-		return a.deleteUnknown(conn)
+		return f.deleteUnknown(conn)
 	}
 	var drop []uint32
 	for index := range ahead.filled {
-		if s := a.store.Lease(index, 0); s != nil {
+		if s := f.store.Lease(index, 0); s != nil {
 			s.Drop()
 		} else {
 			drop = append(drop, index)
@@ -27,19 +27,19 @@ func (a *Agent) deleteStrangers(conn *dataplane.Conn) error {
 	for _, index := range drop {
 		delete(ahead.filled, index)
 	}
-	return a.sessions.DeleteIndexes(conn, drop)
+	return f.o.Sessions.DeleteIndexes(conn, drop)
 }
 
 // filledAhead is what upf-u has of before it was ours; nil: nothing that counts.
-func (a *Agent) filledAhead(conn *dataplane.Conn) *Ahead {
-	if a.takeover == nil || !a.takeover.Ahead.of(conn.Hello().BootId) {
+func (f *Filler) filledAhead(conn *dataplane.Conn) *Ahead {
+	if f.takeover == nil || !f.takeover.Ahead.of(conn.Hello().BootId) {
 		return nil
 	}
-	return a.takeover.Ahead
+	return f.takeover.Ahead
 }
 
 // deleteUnknown removes what upf-u has and we have not.
-func (a *Agent) deleteUnknown(conn *dataplane.Conn) error {
+func (f *Filler) deleteUnknown(conn *dataplane.Conn) error {
 	var present []uint32
 	err := conn.Dump(func(body []byte) error {
 		return dataplane.EachRecord(body, func(recType uint16, record []byte) error {
@@ -56,20 +56,20 @@ func (a *Agent) deleteUnknown(conn *dataplane.Conn) error {
 	var drop []uint32
 	for _, index := range present {
 		// Whoever was changing it has seen the end of the old connection when it is locked.
-		if s := a.leases.Lock(index); s != nil {
+		if s := f.o.Leases.Lock(index); s != nil {
 			s.Unlock()
 		} else {
 			drop = append(drop, index)
 		}
 	}
-	return a.sessions.DeleteIndexes(conn, drop)
+	return f.o.Sessions.DeleteIndexes(conn, drop)
 }
 
 // Clear deletes all sessions of a upf-u whose unit another member serves: those that this one will take over may have their
 // F-TEIDs and addresses.
-func (a *Agent) Clear(conn *dataplane.Conn) error {
+func (f *Filler) Clear(conn *dataplane.Conn) error {
 	if conn.Hello().Sessions == 0 {
 		return nil
 	}
-	return a.deleteUnknown(conn)
+	return f.deleteUnknown(conn)
 }
