@@ -25,6 +25,7 @@ import (
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/machine"
 	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
@@ -53,7 +54,6 @@ type Agent struct {
 	applications *applications.Applications // that CP functions have described
 	leases       *leases.Leases
 	store        *store.Store[*leases.Session] // theirs
-	chooser      *addresses.Chooser            // of F-TEIDs and UE addresses
 	peers        *peers.Peers                  // of GTP-U
 	reports      *reports.Reports              // to CP functions
 	sessions     *sessions.Sessions
@@ -88,23 +88,29 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 
 // NewIn makes an agent that lives somewhere else than on this machine.
 func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
-	a := &Agent{cfg: cfg, log: log, rec: rec, world: w, serving: make(chan struct{}), applications: applications.New(log)}
-	own := sessions.Own(cfg)
-	predefined, _ := cfg.Predefined() // Parse has refused what cannot be read
+	a := &Agent{cfg: cfg, log: log, rec: rec, world: w, serving: make(chan struct{})}
+	a.applications = applications.New(log)
 	a.leases = leases.New(leases.Owner{Log: log, Machine: w.Machine, Application: a.applications.Get})
 	a.store = a.leases.Store
-	a.chooser = addresses.New(cfg, own, w.Random)
-	// Calls that go up: what is called comes to be below.
+	predefined, _ := cfg.Predefined() // Parse has refused what cannot be read
+	chooser := addresses.New(cfg, sessions.Own(cfg), w.Random)
+	a.joinNode(len(predefined) > 0, chooser.ChoosesUEs())
+	a.joinSessions(predefined, chooser)
+	return a
+}
+
+// joinNode makes what is below sessions: the connection to upf-u, the node, and GTP-U peers. What they call above them, comes to be with joinSessions.
+func (a *Agent) joinNode(predefined, choosesUEs bool) {
 	a.link = link.New(link.Owner{
-		Config: cfg, Log: log, Machine: w.Machine,
-		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return w.Dial(ctx, (*events)(a)) },
+		Config: a.cfg, Log: a.log, Machine: a.world.Machine,
+		Dial: func(ctx context.Context) (*dataplane.Conn, error) { return a.world.Dial(ctx, (*events)(a)) },
 		Fill: func(conn *dataplane.Conn) error { return a.filler.TakeUp(conn) },
 		Over: func(conn *dataplane.Conn) { a.filler.LetGo(conn) },
 		Back: func() { a.reports.CatchUp() },
 	})
 	a.node = node.New(node.Owner{
-		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine,
-		Predefined: len(predefined) > 0, ChoosesUEs: a.chooser.ChoosesUEs(),
+		Config: a.cfg, Log: a.log, Recorder: a.rec, Machine: a.world.Machine,
+		Predefined: predefined, ChoosesUEs: choosesUEs,
 		Forget: a.applications.Forget, SendsTo: a.store.SendsTo, Workers: a.workers,
 		Drop:    func(node, reason string) { a.sessions.DropOf(node, reason) },
 		Persist: func() { a.sessions.PersistMeta() },
@@ -114,11 +120,15 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		Full: func() float64 { return a.sessions.Full() },
 	})
 	a.peers = peers.New(peers.Owner{
-		Echo: cfg.GTPU.Echo, Own: own, Log: log, Machine: w.Machine,
+		Echo: a.cfg.GTPU.Echo, Own: sessions.Own(a.cfg), Log: a.log, Machine: a.world.Machine,
 		Conn: a.link.Current, Tunnels: a.store.PeerTunnels, CorePeers: a.store.CorePeers, Report: a.node.ReportPaths,
 	})
+}
+
+// joinSessions makes reports, what is done with sessions, and who fills a upf-u with them, one above the other.
+func (a *Agent) joinSessions(predefined map[string]*rules.Predefined, chooser *addresses.Chooser) {
 	a.reports = reports.New(reports.Owner{
-		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine, Leases: a.leases, Link: a.link, Node: a.node,
+		Config: a.cfg, Log: a.log, Recorder: a.rec, Machine: a.world.Machine, Leases: a.leases, Link: a.link, Node: a.node,
 		Application: a.applications.Named, Settled: a.settled,
 		Compile: func(t *dataplane.Batch, index uint32, next *state.Session) ([]byte, error) {
 			return a.sessions.CompileInto(t, index, next)
@@ -126,14 +136,14 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		Drop: func(seid uint64, reason string) { a.sessions.Drop(seid, reason) },
 	})
 	a.sessions = sessions.New(sessions.Owner{
-		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine, Leases: a.leases, Link: a.link, Node: a.node, Reports: a.reports,
-		Chooser: a.chooser, Applications: a.applications, Predefined: predefined,
+		Config: a.cfg, Log: a.log, Recorder: a.rec, Machine: a.world.Machine, Leases: a.leases, Link: a.link, Node: a.node, Reports: a.reports,
+		Chooser: chooser, Applications: a.applications, Predefined: predefined,
 	})
 	a.filler = filling.New(filling.Owner{
-		Config: cfg, Log: log, Recorder: rec, Machine: w.Machine, Leases: a.leases, Link: a.link, Node: a.node, Reports: a.reports,
-		Sessions: a.sessions, Dial: w.Dial, Apart: func() *sessions.Sessions { return NewIn(w, cfg, log, rec).sessions },
+		Config: a.cfg, Log: a.log, Recorder: a.rec, Machine: a.world.Machine, Leases: a.leases, Link: a.link, Node: a.node, Reports: a.reports,
+		Sessions: a.sessions, Dial: a.world.Dial,
+		Apart: func() *sessions.Sessions { return NewIn(a.world, a.cfg, a.log, a.rec).sessions },
 	})
-	return a
 }
 
 // Run keeps the connection to upf-u and serves PFCP until ctx ends. PFCP is bound only after the

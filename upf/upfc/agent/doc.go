@@ -1,20 +1,22 @@
-// Package agent is upf-c itself: it executes PFCP requests on sessions, keeps upf-u and its own
-// account of the sessions the same, and reports to the CP functions.
+// Package agent is upf-c itself: it serves CP functions with one upf-u. What it does is in packages below it, of which each imports
+// those on lower floors alone (imports_test.go), and is handed as functions (Owner) what it needs of above:
 //
-// What can be understood without the sessions that somebody works on stands below it. None of these packages imports
-// this one, nor another of them; what they need of above they are handed as functions:
+//	filling       upf-u and our account of the sessions made the same; a standby's upf-u filled ahead
+//	sessions      requests, from the plan to the answer; what sessions are compiled of and given; META
+//	reports       what CP functions are told on our own initiative: when, of what, and until they have it
+//	leases        a session while somebody works on it
+//	link          the connection to upf-u, and what upf-u is granted
+//	node          CP functions: associations, who may ask for what, load and overload, Node Reports
+//	peers         GTP-U peers, and the paths to them
+//	addresses     F-TEIDs and UE addresses that are chosen here
+//	applications  what CP functions have described to detect applications by
+//	pace          when sessions are looked at, and by how many at once
+//	store         sessions at rest
 //
-//	link       the connection to upf-u, and what upf-u is granted
-//	node       CP functions: associations, who may ask for what, load and overload, Node Reports
-//	peers      GTP-U peers, and the paths to them
-//	addresses  F-TEIDs and UE addresses that are chosen here
-//	pace       when sessions are looked at, and by how many at once
-//	store      sessions at rest
+// Here they are put together (agent.go), started and stopped, PFCP requests (handler.go) and upf-u's events (events.go) handed to them,
+// and looked at (inspect.go, trace.go).
 //
-// Here is what brings them together: requests (requests.go, commit.go), reports (report.go), and the filling of a upf-u
-// (fill.go; of a standby's, ahead.go).
-//
-// Locks are taken in this order: a session's, then the agent's, then those of what it is made of. The agent's lock is
-// never held across I/O. A session's is held from the plan of a change to upf-u's answer, so a session changes
-// by one transaction at a time and different sessions change at once.
+// A session's lock is held from the plan of a change to upf-u's answer, so a session changes by one transaction at a time and different
+// sessions change at once. It is taken before those of the accounts (slots, blocks, groups, what is postponed), of the node and of the
+// store, none of which is held while upf-u is waited for.
 package agent

@@ -2,6 +2,6 @@
 // them so that upf-u knows whose a packet is, and UE IP addresses (5.21), out of the pools of the configuration or out of
 // those that a CP function names.
 //
-// A session is an index here, and a network of N6 a number. Package agent says when something may be chosen, and which
-// rules came into force; nobody else imports it.
+// A session is an index here, and a network of N6 a number. Package sessions says when something may be chosen, and which
+// rules came into force.
 package addresses

@@ -9,7 +9,7 @@ package filling
 //	                                         a transaction may have been cut off half-way
 //	we are new                               read back META and sessions with DUMP
 //	we are new, upf-u has no META            it is new too, or was being filled when our predecessor died: take
-//	                                         what that one left in its file (kept.go), then as above
+//	                                         what that one left in its file (store/kept.go), then as above
 //	we are new, and there is no such file    nothing survived: a new Recovery Time Stamp
 
 import (

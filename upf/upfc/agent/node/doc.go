@@ -3,6 +3,6 @@
 // is (PFCP authenticates nobody, and instances move), features, load and overload control, Node Reports, and whose
 // sessions are being restored.
 //
-// It has no sessions and no upf-u: who has them, package agent, gives it as functions (Owner) what it needs of both.
-// Whatever is done in the name of a CP function asks here first. Package agent alone imports it.
+// It has no sessions and no upf-u: package agent hands it as functions (Owner) what it needs of both.
+// Whatever is done in the name of a CP function asks here first.
 package node

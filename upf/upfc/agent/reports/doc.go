@@ -2,7 +2,6 @@
 // data that waits (5.2.1), tunnels that a peer does not know (Error Indications), stations and flows that come and go. It
 // says when a session is looked at, what is owed then, and has it delivered until it is acknowledged.
 //
-// Nothing here changes a session's rules, and no request of a CP function comes here. Who executes those, package sessions, stands above
-// and calls this one; what goes the other way, package agent hands over as functions (Owner). Package filling, which brings
-// a upf-u up to the sessions, calls it, too.
+// No request of a CP function comes here. Who executes those, package sessions, stands above and calls this one. What goes the other way,
+// package agent hands over as functions (Owner): the answer to a report may change a BAR, or say that there is no such session.
 package reports

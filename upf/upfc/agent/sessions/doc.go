@@ -2,6 +2,5 @@
 // (package rules) over what upf-u is sent to the answer, and all else that makes a session, changes its rules or ends it. It
 // has what sessions are compiled of and what is given to them: pairs of slots, NAT44 blocks, the numbers of groups, and it writes META.
 //
-// Package reports stands below: a request calls it, and is called by it nowhere. Packages filling and agent stand above.
-// A session's lock is held from the plan of a change to upf-u's answer.
+// Package reports stands below: what a request makes due is handed to it. Packages filling and agent stand above.
 package sessions
