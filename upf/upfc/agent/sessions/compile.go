@@ -24,7 +24,7 @@ type Put struct {
 	node string
 }
 
-// newPut is compiled again and again: what it asks of the agent and its room are as good for the next session.
+// newPut is compiled again and again: what it asks and its room are as good for the next session.
 func newPut(ss *Sessions) *Put {
 	p := &Put{}
 	p.in = compile.Input{
