@@ -518,6 +518,10 @@ func TestTransport(t *testing.T) {
 		{name: "the UE asks anew before the SMF is asked again: the first request is none any more", from: registeredUE, acts: []act{
 			asks, notNow(nil), anew(6), smf("SMF: created", 1, created(1)),
 		}},
+		{name: "and what waits behind it does so no longer", from: withSession, acts: []act{
+			anew(6), smf("SMF: not now", 1, SessionAnswer{Outcome: Unsent, Status: 503, RetryAfter: time.Second}), notNow(nil), endingComes(5 * time.Second), anew(7),
+			smf("SMF: released", 1, SessionAnswer{Outcome: Done}), smf("SMF: created", 1, created(1)),
+		}},
 		{name: "the UE is idle before the SMF is asked again", from: registeredUE, acts: []act{asks, notNow(nil), gnbReleases, released, pausedFor(time.Second)}},
 		{name: "the UE leaves before the SMF is asked again", from: registeredUE, acts: []act{asks, notNow(nil), says("UE: Deregistration Request", leaves(false)), unpoliced, released}},
 		{name: "no such data network", from: registeredUE, acts: []act{asks, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 403, Cause: "DNN_NOT_SUPPORTED"})}},

@@ -64,6 +64,7 @@ func (t *turn) sessionRequested(m *n1.ULNASTransport) {
 func (t *turn) createSession(m *n1.ULNASTransport, is record.Session, existing bool) {
 	id := is.ID
 	t.live.waits(id, slices.DeleteFunc(slices.Clone(t.live.sessions[id]), func(a AskSession) bool { return a.purpose == forNew && (!a.sent || a.pauses()) }))
+	t.askNext(id) // what has waited for that
 	if !t.askSMF(AskSession{Operation: CreateSession, Session: is, N1: slices.Clone(m.Payload), Existing: existing, purpose: forNew, began: t.in.Now}) {
 		t.returned(m.PayloadType, id, m.Payload, n1.CauseCongestion, t.backoff())
 	}
