@@ -9,7 +9,8 @@
 // When a lease ends. It is renewed at a third of its life. The holder counts its end from before it was asked for, by
 // its own clocks (the monotonic one, and the wall's, because the former stands still while a machine is suspended),
 // and stops a tenth of its life early: clocks need not run alike. Lost is called, and has returned, before a shard is
-// given back; where it is given up on purpose, Leaving is called first, and what is there in memory alone has some time to end. Where a lease ends by itself, Lost is called at that time, and Lease says so whether it was called yet
+// given back; where it is given up on purpose, Leaving is called first, and what is there in memory alone, or under way,
+// has some time to end. Where a lease ends by itself, Lost is called at that time, and Lease says so whether it was called yet
 // or not. So of one shard there are never two holders that act.
 //
 // When the store has forgotten (another Generation), it may give a shard away that another pod still acts for: for the

@@ -54,7 +54,7 @@ func (r *Runner) departFrom(node string) {
 		if u == nil {
 			wait = goneAfter
 		}
-		r.w.After(wait, func() { r.leave(node) })
+		r.w.After(wait, func() { r.leaveUnit(node) })
 	case u == nil || u.State != configuration.Draining:
 		delete(r.departures.draining, node)
 	case !r.departures.draining[node]:
@@ -80,8 +80,8 @@ func (r *Runner) departFromUnknown(s *record.Session) {
 	}
 }
 
-// leave a unit that does not come back, until nothing is there any more.
-func (r *Runner) leave(node string) {
+// leaveUnit that does not come back, until nothing is there any more.
+func (r *Runner) leaveUnit(node string) {
 	if r.stopped || !r.departures.leaving[node] || !r.w.Configuration().UnitGone(node) {
 		return
 	}
@@ -94,7 +94,7 @@ func (r *Runner) leave(node string) {
 		return procedure.UnitGone{NodeID: node}
 	}, func() {
 		if there {
-			r.w.After(goneAgain, func() { r.leave(node) })
+			r.w.After(goneAgain, func() { r.leaveUnit(node) })
 			return
 		}
 		r.log.Info("nothing is left at a unit that was taken away", "unit", node)

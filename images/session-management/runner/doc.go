@@ -21,5 +21,6 @@
 //	cache.go    what is in memory                      walk.go       an event for every session of a group
 //	units.go    a unit that was met, or has restarted  elsewhere.go  a session that another shard has
 //	departing.go  units that are left, and peers that are not reached
+//	leaving.go  a shard that is given up on purpose
 //	numbers.go  SEIDs                              settings.go   what sessions follow of the configuration
 package runner

@@ -236,6 +236,47 @@ func TestALeaseThatIsLost(t *testing.T) {
 	}
 }
 
+// A holder that leaves on purpose waits until who has asked it for something has an answer, for a while.
+func TestAHolderThatLeaves(t *testing.T) {
+	const within = time.Second
+	for name, answers := range map[string]bool{"the unit answers": true, "the unit does not": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			w.establish()
+			w.deliverSetup(2)
+			w.takeNoted()
+			left := 0
+			w.runner.Leave(within, func() { left++ })
+			w.pass(within / 2)
+			if left != 0 {
+				t.Fatal("it has left what waits for the unit")
+			}
+			if answers {
+				w.answer("modify", procedure.Unit{Outcome: procedure.Done})
+				w.pass(leaveLook)
+				if noted := w.takeNoted(); left != 1 || !strings.HasSuffix(noted, "reply to 2: Updated") {
+					t.Errorf("it has left %d times:\n%s", left, noted)
+				}
+			}
+			w.pass(within)
+			if left != 1 {
+				t.Errorf("in the end it has left %d times", left)
+			}
+			w.deliver(procedure.Release{From: 3})
+			if noted := w.takeNoted(); noted != "" {
+				t.Errorf("behind that it does something:\n%s", noted)
+			}
+		})
+	}
+	w := newScripted(t)
+	w.establish()
+	w.connect()
+	left := 0
+	if w.runner.Leave(within, func() { left++ }); left != 1 {
+		t.Error("a session at rest keeps it")
+	}
+}
+
 // An access network that has a tunnel at once waits for no write of the establishment, and that is written with the tunnel. Who takes over meanwhile has the accept
 // transferred again.
 func TestATunnelThatComesAtOnce(t *testing.T) {

@@ -58,6 +58,7 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 	all.HandleFunc("POST "+pathN4, p.peers.Only(func(w http.ResponseWriter, r *http.Request) { p.receive(id, w, r) }))
 	all.HandleFunc("POST "+pathReplaced, p.peers.Only(func(w http.ResponseWriter, r *http.Request) { p.serveReplaced(id, w, r) }))
 	all.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		p.settle(r.Context(), id)
 		root, holder := p.elsewhere(id)
 		if root == nil || r.Header.Get(headerPassed) != "" {
 			router.ServeHTTP(w, r)
@@ -84,6 +85,21 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 		proxy.ServeHTTP(w, r)
 	})
 	return all
+}
+
+// A shard that moves has nobody for a moment. Nothing has been done of a request that comes then, so it waits for who has the shard next.
+const (
+	moveTime = time.Second
+	moveLook = 5 * time.Millisecond
+)
+
+// settle waits, for a moment, until somebody holds a shard. A pod that ends does not learn who does.
+func (p *Pod) settle(ctx context.Context, id Identity) {
+	for end := time.Now().Add(moveTime); p.Passing.Root != nil && p.Held(id.Name) == nil && p.keeper.Holder(id.Name) == "" && !p.ending.Load(); {
+		if time.Now().After(end) || !sleep(ctx, moveLook) {
+			return
+		}
+	}
 }
 
 // elsewhere is the API root of a shard that another pod holds, and that pod, which is the one that has died where the root refuses connections: another may

@@ -1,12 +1,19 @@
 package shard
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/ts29571"
+	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/nsmf"
+	"core5g.dev/core5g/images/session-management/record"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -49,6 +56,120 @@ func TestAPodTakesAtOnceWhatAnotherHasGivenUp(t *testing.T) {
 			t.Logf("pod-2 had the shard after %s", time.Since(began))
 		})
 	}
+}
+
+// What a pod has begun when it ends it answers itself: who has asked need not ask again.
+func TestAPodThatEndsAnswers(t *testing.T) {
+	r := newRig(t)
+	gives := make(chan struct{})
+	store := pending{r.store, make(chan struct{}, 100), make(chan struct{}), sync.OnceFunc(func() { close(gives) })}
+	pod, end := r.start("pod-1", func(o *Options) { o.Store = store })
+	within(t, pod.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
+	slice, ended := ts29571.MakeSNSSAI(1, "010203"), make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-store.asked
+		go func() {
+			<-gives
+			close(store.goOn)
+		}()
+		end()
+	}()
+	_, err := pod.Requests("smf-1").Create(context.Background(), &nsmf.Create{
+		SUPI: "imsi-208930000000001", SessionID: 1, DNN: r.dnn, SNSSAI: &slice,
+		AMF: nsmf.AMF{InstanceID: "amf", ServingNetwork: ts29571.PLMN{MCC: "208", MNC: "93"}, StatusURI: r.amf.server.URL + "/status"},
+		N1:  []byte{0x2e, 1, 7, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x90 | byte(n1.IPv4)},
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("the pod does not end")
+	}
+}
+
+// pending is a store that writes sessions when it is to go on.
+type pending struct {
+	sessionstore.Store
+	asked, goOn chan struct{}
+	// gives is called when the pod gives something back: its seat, before all that it waits for.
+	gives func()
+}
+
+func (s pending) Release(ctx context.Context, l sessionstore.Lease) error {
+	s.gives()
+	return s.Store.Release(ctx, l)
+}
+
+func (s pending) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore.Change) error {
+	if record.IsKey(c.Key) {
+		s.asked <- struct{}{}
+		<-s.goOn
+	}
+	return s.Store.Commit(ctx, l, c)
+}
+
+// A request that comes while nobody holds its shard waits until somebody does, for a moment.
+func TestARequestWhileTheShardMoves(t *testing.T) {
+	r := newRig(t)
+	before, err := r.store.Acquire(context.Background(), "smf-1", "pod-0", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := slow{r.store, make(chan struct{}, 100), make(chan struct{})}
+	goOn := sync.OnceFunc(func() { close(store.goOn) })
+	pod, _ := r.start("pod-1", func(o *Options) {
+		o.Store = store
+		o.Passing = Passing{Root: func(string, Identity) string { return "http://127.0.0.1:1" }, Transport: http.DefaultTransport}
+	})
+	t.Cleanup(goOn)
+	if err := r.store.Release(context.Background(), before); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-store.asked:
+	case <-time.After(patience):
+		t.Fatal("nobody asks for the shard")
+	}
+	request := httptest.NewRequest(http.MethodPost, "/nsmf-pdusession/v1/sm-contexts/"+record.Ref(record.SEID(1, 5))+"/release", strings.NewReader("{}"))
+	request.Header.Set("Content-Type", "application/json")
+	looks, w := 0, httptest.NewRecorder()
+	waits := func() {
+		if looks++; looks == 10 { // more than who does not wait
+			goOn()
+		}
+	}
+	pod.Handler(pod.Shards[0], logTo(t), prometheus.NewRegistry(), nsmf.Options{}).ServeHTTP(w, request.WithContext(watched{context.Background(), waits}))
+	if w.Code != http.StatusNotFound {
+		t.Errorf("the request is answered %d %s, want as who has the shard does: there is no such SM context", w.Code, w.Body)
+	}
+}
+
+// slow is a store that gives a shard when it is to go on.
+type slow struct {
+	sessionstore.Store
+	asked, goOn chan struct{}
+}
+
+func (s slow) Acquire(ctx context.Context, shard, holder string, ttl time.Duration) (sessionstore.Lease, error) {
+	if shard == "smf-1" {
+		s.asked <- struct{}{}
+		<-s.goOn
+	}
+	return s.Store.Acquire(ctx, shard, holder, ttl)
+}
+
+// watched tells when somebody waits for its end.
+type watched struct {
+	context.Context
+	waits func()
+}
+
+func (w watched) Done() <-chan struct{} {
+	w.waits()
+	return w.Context.Done()
 }
 
 // A datagram that no unit has sent, a session that is said to be asked for elsewhere: what pods tell each other is taken from pods alone.

@@ -85,6 +85,7 @@ type Pod struct {
 	measures *measures
 	tokens   loop.Tokens[procedure.Token]
 	writes   chan struct{} // bounds what is asked of the store at a time
+	ending   atomic.Bool   // it gives all shards up, and takes none
 
 	mu     sync.Mutex
 	held   map[string]*Shard
@@ -106,7 +107,7 @@ func New(o Options) (*Pod, error) {
 		names = append(names, s.Name)
 	}
 	var err error
-	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, TTL: o.TTL, Gained: p.gained, Lost: p.lost, Released: p.peers.Released, Log: o.Log})
+	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, TTL: o.TTL, Gained: p.gained, Leaving: p.leaving, Lost: p.lost, Released: p.peers.Released, Log: o.Log})
 	return p, err
 }
 
@@ -120,6 +121,7 @@ func (p *Pod) Run(ctx context.Context) {
 	if p.Passing.Root != nil {
 		watching.Go(func() { p.peers.Watch(p.ctx, p.keeper, p.Passing.Transport, p.others) })
 	}
+	defer context.AfterFunc(ctx, func() { p.ending.Store(true) })()
 	p.keeper.Run(ctx, p.Store)
 	p.stop()
 	p.mu.Lock()
@@ -181,6 +183,22 @@ func (p *Pod) gained(l sessionstore.Lease) {
 	p.held[l.Shard] = s
 	p.mu.Unlock()
 	p.Log.Info("holds a shard", "shard", l.Shard, "epoch", l.Epoch)
+}
+
+// leaveTime is how long a shard that is for another pod is kept for what is under way: less than shards.Farewell, and than AMFs wait for an answer.
+const leaveTime = 3 * time.Second
+
+// leaving: the shard is for another pod soon.
+func (p *Pod) leaving(name string) {
+	s := p.Held(name)
+	left := func() { p.keeper.Left(name) }
+	if s == nil {
+		left()
+		return
+	}
+	if !s.loop.Post(func() { s.runner.Leave(leaveTime, left) }) {
+		left()
+	}
 }
 
 func (p *Pod) lost(name string) {

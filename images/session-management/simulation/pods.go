@@ -62,6 +62,16 @@ func (p *pod) Gained(l sessionstore.Lease) {
 	}
 }
 
+func (p *pod) Leaving(name string) {
+	h := p.held[name]
+	if h == nil {
+		p.Left(name)
+		return
+	}
+	p.w.Note("%s is leaving %s", p.Name, name)
+	h.runner.Leave(3*time.Second, func() { p.Left(name) })
+}
+
 func (p *pod) Lost(name string) {
 	if h := p.held[name]; h != nil {
 		p.w.Note("%s holds %s no more", p.Name, name)

@@ -1,0 +1,32 @@
+package runner
+
+import "time"
+
+// leaveLook is how often a runner that is to leave looks at what is under way.
+const leaveLook = 10 * time.Millisecond
+
+// Leave calls left, once, within that time: when of no session anything is being written, or asked, so that who has asked for it has an answer. The next holder would
+// come to one, too, but whoever has asked would have to ask again. It does nothing any more then. What has stopped has been left.
+func (r *Runner) Leave(within time.Duration, left func()) {
+	r.leave(r.w.Now().Add(within), left)
+}
+
+func (r *Runner) leave(until time.Time, left func()) {
+	switch {
+	case r.stopped:
+	case r.hasUnderWay() && r.w.Now().Before(until):
+		r.w.After(min(leaveLook, until.Sub(r.w.Now())), func() { r.leave(until, left) })
+	default:
+		r.stopped = true
+		left()
+	}
+}
+
+func (r *Runner) hasUnderWay() bool {
+	for _, s := range r.sessions {
+		if s.writing || s.busy || s.soon || len(s.queue) > 0 {
+			return true
+		}
+	}
+	return false
+}
