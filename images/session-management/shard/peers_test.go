@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,16 +22,19 @@ import (
 // A pod that is drained, or dies, is not missed by looking: others would, after a sixth of a lease's life.
 func TestAPodTakesAtOnceWhatAnotherHasGivenUp(t *testing.T) {
 	const hour = time.Hour
-	for name, ends := range map[string]func(drain func(), server *httptest.Server){
-		"it is drained": func(drain func(), _ *httptest.Server) { drain() },
-		"it dies": func(_ func(), server *httptest.Server) {
+	for name, ends := range map[string]func(t *testing.T, drain func(), server *httptest.Server, store *guarded){
+		"it is drained": func(_ *testing.T, drain func(), _ *httptest.Server, _ *guarded) { drain() },
+		"it dies": func(t *testing.T, _ func(), server *httptest.Server, store *guarded) {
+			store.mu.Lock() // it takes nothing any more
+			t.Cleanup(store.mu.Unlock)
 			_ = server.Listener.Close()
 			server.CloseClientConnections()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			first, drain := r.start("pod-1", func(o *Options) { o.TTL = hour })
+			store := &guarded{Store: r.store}
+			first, drain := r.start("pod-1", func(o *Options) { o.TTL, o.Store = hour, store })
 			within(t, first.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
 			server := httptest.NewServer(first.Handler(first.Shards[0], logTo(t), prometheus.NewRegistry(), nsmf.Options{}))
 			t.Cleanup(server.Close)
@@ -51,7 +55,7 @@ func TestAPodTakesAtOnceWhatAnotherHasGivenUp(t *testing.T) {
 				t.Fatal("pod-2 does not watch pod-1")
 			}
 			began := time.Now()
-			ends(drain, server)
+			ends(t, drain, server, store)
 			within(t, second.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
 			t.Logf("pod-2 had the shard after %s", time.Since(began))
 		})
@@ -62,9 +66,11 @@ func TestAPodTakesAtOnceWhatAnotherHasGivenUp(t *testing.T) {
 func TestAPodThatEndsAnswers(t *testing.T) {
 	r := newRig(t)
 	gives := make(chan struct{})
-	store := pending{r.store, make(chan struct{}, 100), make(chan struct{}), sync.OnceFunc(func() { close(gives) })}
+	store := pending{r.store, new(atomic.Bool), make(chan struct{}, 100), make(chan struct{}), sync.OnceFunc(func() { close(gives) })}
 	pod, end := r.start("pod-1", func(o *Options) { o.Store = store })
 	within(t, pod.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
+	r.create(pod, "imsi-208930000000002", n1.IPv4) // it has numbers for more
+	store.holds.Store(true)
 	slice, ended := ts29571.MakeSNSSAI(1, "010203"), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -93,6 +99,7 @@ func TestAPodThatEndsAnswers(t *testing.T) {
 // pending is a store that writes sessions when it is to go on.
 type pending struct {
 	sessionstore.Store
+	holds       *atomic.Bool // from now on
 	asked, goOn chan struct{}
 	// gives is called when the pod gives something back: its seat, before all that it waits for.
 	gives func()
@@ -104,7 +111,7 @@ func (s pending) Release(ctx context.Context, l sessionstore.Lease) error {
 }
 
 func (s pending) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore.Change) error {
-	if record.IsKey(c.Key) {
+	if s.holds.Load() && record.IsKey(c.Key) {
 		s.asked <- struct{}{}
 		<-s.goOn
 	}
