@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
 )
 
@@ -12,6 +13,8 @@ type numbers struct {
 	shard  uint16
 	blocks [][2]uint64 // first, and behind the last
 	asked  bool
+	// away: the store has not answered when it was asked last.
+	away bool
 	// floor: a store that has lost writes gives numbers that it gave before. Those below it are not used.
 	floor uint64
 }
@@ -74,17 +77,35 @@ func (r *Runner) reserveBlock(size uint64) {
 			switch {
 			case r.stopped:
 			case err != nil:
+				r.numbers.away = true
 				r.w.After(longestWait, func() { r.numbers.asked = false; r.reserve() })
+				r.feed()
 			case !r.numbers.take(first, size): // the store has lost count: over what was given before
 				r.reserveBlock(r.numbers.floor - first)
 			default:
-				r.numbers.asked = false
+				r.numbers.asked, r.numbers.away = false, false
 				if r.kept.Generation != r.lease.Generation { // from here on the store counts from above the floor
 					r.kept.Generation = r.lease.Generation
 					r.keepShard(func() {})
 				}
 				r.reserve()
+				r.feed()
 			}
 		}
 	})
+}
+
+// starves: a session that is asked for waits for its number. Where the store does not answer, who asks is told to come again.
+func (r *Runner) starves(e procedure.Event) bool {
+	_, ok := e.(procedure.Create)
+	return ok && r.numbers.left() == 0 && !r.numbers.away
+}
+
+// feed those that have waited for a number.
+func (r *Runner) feed() {
+	starved := r.starved
+	r.starved = nil
+	for _, s := range starved {
+		r.pump(s)
+	}
 }

@@ -28,6 +28,7 @@ type Runner struct {
 	keys           map[uint64]string // of sessions in memory, by CP SEID
 	cache          cache
 	numbers        numbers
+	starved        []*session // wait for numbers
 	stopped        bool
 	silent         int // how often in a row the store has not answered
 	counts         Counts
@@ -407,6 +408,11 @@ func (r *Runner) pump(s *session) {
 		}
 		if n >= len(s.queue) {
 			break
+		}
+		if r.starves(s.queue[n].Event) {
+			r.starved = append(r.starved, s)
+			r.reserve()
+			return
 		}
 		q := s.queue[n]
 		s.queue = append(s.queue[:n:n], s.queue[n+1:]...)

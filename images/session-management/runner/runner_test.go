@@ -236,6 +236,45 @@ func TestALeaseThatIsLost(t *testing.T) {
 	}
 }
 
+// A session that is asked for before a new holder has numbers waits for them; where the store has none to give it is refused.
+func TestASessionBeforeThereAreNumbers(t *testing.T) {
+	for name, away := range map[string]bool{"they come": false, "the store does not answer": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			commits := w.store.Fault
+			w.store.Fault = func(op string) memory.Fault {
+				if away && op == "Reserve" {
+					return memory.Away
+				}
+				return commits(op)
+			}
+			lease, err := w.store.Acquire(t.Context(), shardName, "a", time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.start(lease)
+			w.deliver(create(1))
+			if !away {
+				if noted := w.takeNoted(); noted != "ask subscription" {
+					t.Errorf("it goes on with:\n%s", noted)
+				}
+				return
+			}
+			if noted := w.takeNoted(); noted != "reply to 1: 503 NF_CONGESTION" {
+				t.Errorf("it is answered:\n%s", noted)
+			}
+			if away = false; w.runner.numbers.left() != 0 {
+				t.Fatal("there are numbers")
+			}
+			w.pass(longestWait)
+			w.deliver(create(2))
+			if noted := w.takeNoted(); noted != "ask subscription" {
+				t.Errorf("when the store is back it goes on with:\n%s", noted)
+			}
+		})
+	}
+}
+
 // A holder that leaves on purpose waits until who has asked it for something has an answer, for a while.
 func TestAHolderThatLeaves(t *testing.T) {
 	const within = time.Second

@@ -76,7 +76,9 @@ func (r *Runner) readShard() {
 					r.log.Error("the shard's own record cannot be read, its units are all looked at", "err", err)
 				}
 			case !errors.Is(err, sessionstore.ErrNotFound):
+				r.numbers.away = true
 				r.w.After(longestWait, r.readShard)
+				r.feed()
 				return
 			}
 			r.shardRead = true

@@ -99,10 +99,15 @@ func (w *scripted) begin(holder string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.start(lease)
+	w.settle()
+}
+
+// start it, and do nothing else yet.
+func (w *scripted) start(lease sessionstore.Lease) {
 	w.lease, w.soon, w.later = lease, nil, nil
 	w.runner = New(Config{World: w, Log: slog.New(slog.DiscardHandler), Shard: 1, Lease: lease, Sealer: w.sealer, Writer: lease.Epoch})
 	w.runner.Start()
-	w.settle()
 }
 
 func (w *scripted) note(format string, arguments ...any) {
