@@ -1,7 +1,9 @@
 package registrations
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -95,6 +97,31 @@ func (s *story) comesAndGoes() {
 	}
 	p.must(p.Deregister(s.ctx, true))
 	s.until("nothing of the UE that was switched off", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
+}
+
+// An SMF that cannot give an idle UE its user plane now, since its shard moves, is asked again: the UE waits, and need not come again.
+func TestAServiceRequestWhileTheSMFMoves(t *testing.T) {
+	s := begin(t)
+	p := s.attach(1)
+	p.idle()
+	was := p.Status().Counters
+	var asked atomic.Int32
+	moves := func(out http.ResponseWriter, r *http.Request) bool {
+		content, err := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(content))
+		if err != nil || !bytes.Contains(content, []byte("\"ACTIVATING\"")) || asked.Add(1) > 1 {
+			return false
+		}
+		out.Header().Set("Retry-After", "1")
+		out.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	s.refuse.Store(&moves)
+	p.must(p.ServiceRequest(s.ctx))
+	s.until("the UPF to send to the access network", s.connected)
+	if is := p.Status().Counters; asked.Load() != 2 || is.ServiceRequests != was.ServiceRequests+1 || is.Rejects != was.Rejects {
+		t.Errorf("the SMF was asked %d times, the UE has heard %+v, %+v before", asked.Load(), is, was)
+	}
 }
 
 // One packet comes for an idle UE, and the AMF has no time for it. The UPF, which says once that packets wait, does so again, since its report is not acknowledged.

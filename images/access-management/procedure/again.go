@@ -9,35 +9,41 @@ import (
 	"core5g.dev/core5g/images/access-management/record"
 )
 
-// An SMF that cannot make a PDU session now, since its session store does not answer or its shard moves, says when it can be asked again (TS 29.500 6.4.3), and of
-// one that has not answered nobody knows whether it has made it. The UE waits for T3580 meanwhile, so the SMF is asked again, with the same request: it has the same
-// answer where it was served, and is not served twice (TS 29.502 5.2.2.2.1, nsmf.Client.Create). When the UE has waited for too long it hears the SMF's reject, or
-// has its request back. Nobody asks any more for a UE that has gone, or that has asked for something else.
+// An SMF that cannot make a PDU session now, give it a user plane, or take what a UE says of it, since its session store does not answer or its shard moves, says when
+// it can be asked again (TS 29.500 6.4.3), and of one that has not answered nobody knows whether it has made a session. The UE waits for T3580 to T3582 or T3517
+// meanwhile, so the SMF is asked again, with the same request: it has the same answer where it was served, and is not served twice (TS 29.502 5.2.2.2.1,
+// nsmf.Client.Create). When the UE has waited for too long it hears the SMF's reject, has its request back, or is told which session has no user plane. Nobody asks any
+// more for a UE that has gone, or that has asked for something else.
 //
 // All of it is in memory alone: the UE's message is not done with meanwhile (runner), and comes to the next holder.
 
 const (
 	// askAgain is when an SMF is asked again that has not answered, and the longest that a UE that has gone is not missed.
 	askAgain = time.Second
-	// askAgainFor is how long an SMF is asked again, from the UE's request on: what is asked last has 4 s to be answered, and T3580 is 16 s (TS 24.501 10.3).
+	// askAgainFor is how long an SMF is asked again, from the UE's request on: what is asked last has 4 s to be answered, and T3580 to T3582 are 16 s (TS 24.501
+	// 10.3). For a user plane it is activateFor: the UE's other sessions wait for that, too.
 	askAgainFor = 10 * time.Second
+	activateFor = 3 * time.Second
 )
 
 // pauses: it is asked again in a while.
 func (a *AskSession) pauses() bool { return !a.again.IsZero() }
 
-// askLater says whether an SMF that has not made a session is asked again.
+// askLater says whether an SMF that cannot do what it was asked for now is asked again.
 func (t *turn) askLater(asked AskSession, e SessionAnswer) bool {
-	wait := e.RetryAfter
+	wait, most := e.RetryAfter, askAgainFor
 	switch {
-	case asked.purpose != forNew || !t.awaitsSession() || t.making(asked.Session.ID): // the last: it has asked for another
+	case !t.waitsFor(asked) || asked.purpose == forNew && t.making(asked.Session.ID): // the last: it has asked for another
 		return false
-	case e.Outcome == Unknown:
+	case e.Outcome == Unknown && asked.purpose == forNew:
 		wait = max(wait, askAgain)
 	case e.Status != http.StatusServiceUnavailable && e.Status != http.StatusTooManyRequests || wait <= 0:
 		return false
 	}
-	if asked.again = t.in.Now.Add(wait); asked.again.After(asked.began.Add(askAgainFor)) {
+	if asked.purpose == forActivation {
+		most = activateFor
+	}
+	if asked.again = t.in.Now.Add(wait); asked.again.After(asked.began.Add(most)) {
 		return false
 	}
 	t.live.waits(asked.Session.ID, append([]AskSession{asked}, t.live.sessions[asked.Session.ID]...))
@@ -45,9 +51,20 @@ func (t *turn) askLater(asked AskSession, e SessionAnswer) bool {
 	return true
 }
 
-// awaitsSession: the UE is there, and stays.
-func (t *turn) awaitsSession() bool {
-	return t.s.N2 != nil && !t.s.N2.Lost && !t.s.N2.Releasing && t.s.Phase == record.Registered && t.doing() != Deregistration
+// waitsFor says whether the UE waits for that, and stays.
+func (t *turn) waitsFor(a AskSession) bool {
+	if t.s.N2 == nil || t.s.N2.Lost || t.s.N2.Releasing {
+		return false
+	}
+	switch a.purpose {
+	case forNew:
+		return t.s.Phase == record.Registered && t.doing() != Deregistration
+	case forUE:
+		return t.s.Session(a.Session.ID) != nil
+	case forActivation:
+		return t.s.Procedure != nil && t.s.Procedure.Sessions&(1<<a.Session.ID) != 0
+	}
+	return false
 }
 
 // pause of what is asked first of a session.
@@ -66,28 +83,36 @@ func (t *turn) paused(e Paused) {
 		}
 		t.pausing = true
 		switch {
-		case !t.awaitsSession():
-			t.live.waits(id, list[1:])
-			t.askNext(id)
+		case !t.waitsFor(list[0]):
+			t.giveUp(id)
 		case t.in.Now.Before(list[0].again):
 			t.pause(id)
 		default:
 			again := t.whose(list[0])
-			again.Number, again.again = t.number(), time.Time{}
+			again.Number, again.again, again.sent = t.number(), time.Time{}, false
 			t.live.waits(id, append([]AskSession{again}, list[1:]...))
-			t.do(again)
+			t.askNext(id)
 		}
 		return
 	}
 	t.out.Refused = "the UE waits for it no more"
 }
 
+// giveUp what is to be asked again of a session, first of all that is.
+func (t *turn) giveUp(id uint8) {
+	list := t.live.sessions[id]
+	t.live.waits(id, slices.Clone(list[1:]))
+	if list[0].purpose == forActivation {
+		t.activated(id, SessionAnswer{Outcome: Unsent})
+	}
+	t.askNext(id)
+}
+
 // unpause what is not asked any more.
 func (t *turn) unpause() {
 	for _, id := range slices.Sorted(maps.Keys(t.live.sessions)) {
-		if list := t.live.sessions[id]; list[0].pauses() {
-			t.live.waits(id, slices.Clone(list[1:]))
-			t.askNext(id)
+		if t.live.sessions[id][0].pauses() {
+			t.giveUp(id)
 		}
 	}
 }

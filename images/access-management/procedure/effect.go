@@ -159,7 +159,7 @@ type AskSession struct {
 	sent    bool
 	// attempts are how often it was asked before without being heard.
 	attempts int
-	// began is when the UE asked for a session that is to be made, again when the SMF is asked for it again; zero: it is asked now, or waits for another's answer.
+	// began is when the UE asked for it, again when the SMF is asked again; zero: it is asked now, or waits for another's answer.
 	began, again time.Time
 }
 

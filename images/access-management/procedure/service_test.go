@@ -60,6 +60,17 @@ func TestService(t *testing.T) {
 		{name: "the SMF refuses the user plane: the UE is told which", from: idleUE, acts: []act{
 			serves, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 500, Cause: "UPF_NOT_RESPONDING"}),
 		}},
+		{name: "the SMF cannot activate it now: it is asked again", from: idleUE, acts: []act{serves, smfBusy(nil), pausedFor(time.Second), toSetUp, contextUp, updated}},
+		{name: "and not for longer than another session may wait", from: idleUE, acts: []act{
+			serves, smfBusy(nil), pausedFor(time.Second), smfBusy(nil), pausedFor(time.Second), smfBusy(nil), pausedFor(time.Second), smfBusy(nil),
+		}},
+		{name: "the UE comes by another gNB before the SMF is asked again", from: idleUE, acts: []act{
+			serves, smfBusy(nil), first("UE: Service Request, data", gnb2, 3, 7, serviceRequest(n1.ServiceData, n1.Of(1), n1.Of(1))), toSetUp, contextUp, updated,
+		}},
+		{name: "the gNB lets go before the SMF is asked again", from: idleUE, acts: []act{serves, smfBusy(nil), gnbReleases, released, pausedFor(time.Second)}},
+		{name: "the worker dies before the SMF is asked again: the next one does", from: idleUE, acts: []act{
+			serves, smfBusy(nil), dies, happens("a new holder", Resumed{}), toSetUp, contextUp, updated,
+		}},
 		{name: "the SMF has not the session: neither has the UE", from: idleUE, acts: []act{
 			serves, smf("SMF: not found", 1, SessionAnswer{Outcome: Refused, Status: 404, Cause: "CONTEXT_NOT_FOUND"}),
 		}},
@@ -471,9 +482,6 @@ func TestTransport(t *testing.T) {
 	anew := func(pti byte) act {
 		return says("UE: another", with(func(m *n1.ULNASTransport) { m.Payload = []byte{0x2e, 1, pti, 0xc1, 0xff, 0xff} }))
 	}
-	notNow := func(reject []byte) act {
-		return smf("SMF: not now", 1, SessionAnswer{Outcome: Unsent, Status: 503, Cause: "NF_CONGESTION", RetryAfter: time.Second, N1: reject})
-	}
 	tell(t, "transport", []story{
 		{name: "a session is made", from: registeredUE, acts: []act{asks, smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)), resourceSet(1), updated}},
 		{name: "the accept comes before the answer: it waits", from: registeredUE, acts: []act{asks, happens("SMF: accept", accept(1)), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1))}},
@@ -499,7 +507,7 @@ func TestTransport(t *testing.T) {
 		{name: "the SMF does not answer", from: registeredUE, acts: []act{asks, smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown})}},
 		{name: "the SMF has too much to do", from: registeredUE, acts: []act{asks, smf("SMF: 503", 1, SessionAnswer{Outcome: Refused, Status: 503, Cause: "NF_CONGESTION"})}},
 		{name: "the SMF cannot do it now: it is asked again, with the same request", from: registeredUE, acts: []act{
-			asks, notNow(nil), pausedFor(time.Second), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)),
+			asks, smfBusy(nil), pausedFor(time.Second), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)),
 		}},
 		{name: "and says that it can later: not before", from: registeredUE, acts: []act{
 			asks, smf("SMF: in 3 s", 1, SessionAnswer{Outcome: Unsent, Status: 503, RetryAfter: 3 * time.Second}),
@@ -509,21 +517,21 @@ func TestTransport(t *testing.T) {
 			asks, smf("SMF: in 11 s", 1, SessionAnswer{Outcome: Unsent, Status: 503, RetryAfter: 11 * time.Second}),
 		}},
 		{name: "it can never: the UE hears its reject before T3580", from: registeredUE, acts: append([]act{asks}, slices.Repeat([]act{
-			notNow([]byte{0x2e, 1, 5, 0xc3, 26}), pausedFor(2500 * time.Millisecond),
+			smfBusy([]byte{0x2e, 1, 5, 0xc3, 26}), pausedFor(2500 * time.Millisecond),
 		}, 5)[:9]...)},
 		{name: "the SMF does not answer: it is asked again, and the session is made once", from: registeredUE, acts: []act{
 			asks, smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}), pausedFor(time.Second), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)),
 		}},
-		{name: "T3580: the request again, before the SMF is asked again", from: registeredUE, acts: []act{asks, notNow(nil), says("UE: the same again", protected(establishes(1)))}},
+		{name: "T3580: the request again, before the SMF is asked again", from: registeredUE, acts: []act{asks, smfBusy(nil), says("UE: the same again", protected(establishes(1)))}},
 		{name: "the UE asks anew before the SMF is asked again: the first request is none any more", from: registeredUE, acts: []act{
-			asks, notNow(nil), anew(6), smf("SMF: created", 1, created(1)),
+			asks, smfBusy(nil), anew(6), smf("SMF: created", 1, created(1)),
 		}},
 		{name: "and what waits behind it does so no longer", from: withSession, acts: []act{
-			anew(6), smf("SMF: not now", 1, SessionAnswer{Outcome: Unsent, Status: 503, RetryAfter: time.Second}), notNow(nil), endingComes(5 * time.Second), anew(7),
+			anew(6), smf("SMF: not now", 1, SessionAnswer{Outcome: Unsent, Status: 503, RetryAfter: time.Second}), smfBusy(nil), endingComes(5 * time.Second), anew(7),
 			smf("SMF: released", 1, SessionAnswer{Outcome: Done}), smf("SMF: created", 1, created(1)),
 		}},
-		{name: "the UE is idle before the SMF is asked again", from: registeredUE, acts: []act{asks, notNow(nil), gnbReleases, released, pausedFor(time.Second)}},
-		{name: "the UE leaves before the SMF is asked again", from: registeredUE, acts: []act{asks, notNow(nil), says("UE: Deregistration Request", leaves(false)), unpoliced, released}},
+		{name: "the UE is idle before the SMF is asked again", from: registeredUE, acts: []act{asks, smfBusy(nil), gnbReleases, released, pausedFor(time.Second)}},
+		{name: "the UE leaves before the SMF is asked again", from: registeredUE, acts: []act{asks, smfBusy(nil), says("UE: Deregistration Request", leaves(false)), unpoliced, released}},
 		{name: "no such data network", from: registeredUE, acts: []act{asks, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 403, Cause: "DNN_NOT_SUPPORTED"})}},
 		{name: "the slice has no resources", from: registeredUE, acts: []act{asks, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 500, Cause: "INSUFFICIENT_RESOURCES_SLICE"})}},
 		{name: "a slice that is not allowed", from: registeredUE, acts: []act{
@@ -546,6 +554,14 @@ func TestTransport(t *testing.T) {
 			gnbSays("gNB: PDU Session Resource Release Response", func(*teller) n2.Message {
 				return &n2.PDUSessionResourceReleaseResponse{Sessions: []n2.Session{{ID: 1, Transfer: []byte{6}}}}
 			}), updated,
+		}},
+		{name: "the UE releases it, and its SMF cannot do so now: it is asked again", from: withSession, acts: []act{
+			says("UE: UL NAS Transport, Release Request", protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})),
+			smfBusy(nil), pausedFor(time.Second), smf("SMF: command", 1, SessionAnswer{Outcome: Done, N1: []byte{0x2e, 1, 7, 0xd3, 36}, N2: []byte{7}, N2Type: releaseRequest}),
+		}},
+		{name: "the UE is idle before the SMF is asked to release it again", from: withSession, acts: []act{
+			says("UE: UL NAS Transport, Release Request", protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})),
+			smfBusy(nil), gnbReleases, released, pausedFor(time.Second), updated,
 		}},
 		{name: "for a session that there is not", from: registeredUE, acts: []act{
 			says("UE: UL NAS Transport", protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 4, 7, 0xd1}, SessionID: 4})),

@@ -127,6 +127,12 @@ func (l *live) waits(id uint8, list []AskSession) {
 	}
 }
 
+// unask what nobody wants of a session any more, and go on with what has waited for it.
+func (t *turn) unask(id uint8, is func(AskSession) bool) {
+	t.live.waits(id, slices.DeleteFunc(slices.Clone(t.live.sessions[id]), is))
+	t.askNext(id)
+}
+
 // asking says whether an SMF is asked that, of a session.
 func (t *turn) asking(id uint8, p purpose) bool {
 	return slices.ContainsFunc(t.live.sessions[id], func(a AskSession) bool { return a.purpose == p })
@@ -245,6 +251,9 @@ func (t *turn) deactivate(s *record.Session) {
 	if s.Moved && s.Lent { // whose it is the SMF hears from who has the UE in the end (notGoing)
 		return
 	}
+	if list := t.live.sessions[s.ID]; len(list) > 0 && list[0].pauses() && !t.waitsFor(list[0]) {
+		t.giveUp(s.ID)
+	}
 	if !t.asking(s.ID, forIdle) {
 		t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Connection: deactivated, Cause: "REL_DUE_TO_UNSPECIFIED_REASON", purpose: forIdle})
 	}
@@ -347,7 +356,8 @@ func (t *turn) activate(ids []uint8) {
 		if s == nil || p.Sessions&(1<<id) != 0 {
 			continue
 		}
-		if t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Connection: activating, purpose: forActivation}) {
+		t.unask(id, func(a AskSession) bool { return a.purpose == forActivation && a.pauses() })
+		if t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Connection: activating, purpose: forActivation, began: t.in.Now}) {
 			p.Sessions |= 1 << id
 		} else {
 			p.Failed |= 1 << id

@@ -588,6 +588,11 @@ func smf(name string, id uint8, a SessionAnswer) act {
 	}}
 }
 
+// smfBusy: it cannot do now what it was asked of session 1, and says when it can.
+func smfBusy(reject []byte) act {
+	return smf("SMF: not now", 1, SessionAnswer{Outcome: Unsent, Status: 503, Cause: "NF_CONGESTION", RetryAfter: time.Second, N1: reject})
+}
+
 // pausedFor so long, before an SMF is asked again.
 func pausedFor(d time.Duration) act {
 	return act{name: "a while", later: d, event: func(tr *teller) Event { return Paused{Number: tr.st.live.sessions[1][0].Number} }}

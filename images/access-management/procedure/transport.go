@@ -15,7 +15,7 @@ import (
 //	                     3  Create SM Context                   forNew; again, where the SMF cannot do it now (again.go)
 //	                     5  its answer                          sessionMade
 //	                    11  accept                              Transfer (transfer.go)
-//	4.3.3, 4.3.4            modification, release               forUE, forwarded
+//	4.3.3, 4.3.4            modification, release               forUE, forwarded; again, as well
 
 // uplink sorts what a UE wants to be carried.
 func (t *turn) uplink(m *n1.ULNASTransport) {
@@ -63,8 +63,7 @@ func (t *turn) sessionRequested(m *n1.ULNASTransport) {
 // createSession at an SMF: step 3. A request before it that no SMF has been asked yet is none any more: the UE has given it up.
 func (t *turn) createSession(m *n1.ULNASTransport, is record.Session, existing bool) {
 	id := is.ID
-	t.live.waits(id, slices.DeleteFunc(slices.Clone(t.live.sessions[id]), func(a AskSession) bool { return a.purpose == forNew && (!a.sent || a.pauses()) }))
-	t.askNext(id) // what has waited for that
+	t.unask(id, func(a AskSession) bool { return a.purpose == forNew && (!a.sent || a.pauses()) })
 	if !t.askSMF(AskSession{Operation: CreateSession, Session: is, N1: slices.Clone(m.Payload), Existing: existing, purpose: forNew, began: t.in.Now}) {
 		t.returned(m.PayloadType, id, m.Payload, n1.CauseCongestion, t.backoff())
 	}
@@ -136,7 +135,7 @@ func (t *turn) forward(m *n1.ULNASTransport) {
 		t.out.Refused = "the same message is under way"
 	case s == nil || s.Context == "":
 		t.returned(m.PayloadType, m.SessionID, m.Payload, n1.CausePayloadNotForwarded, 0)
-	case !t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N1: slices.Clone(m.Payload), purpose: forUE}):
+	case !t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N1: slices.Clone(m.Payload), purpose: forUE, began: t.in.Now}):
 		t.returned(m.PayloadType, m.SessionID, m.Payload, n1.CauseCongestion, t.backoff())
 	}
 }
