@@ -2,6 +2,7 @@
 package floors
 
 import (
+	"fmt"
 	"go/parser"
 	"go/token"
 	"os"
@@ -16,34 +17,49 @@ import (
 // below it, what stands on lower floors alone. Every folder stands on one, but testdata and those for tests. What packages' own tests import does not count.
 func Check(t *testing.T, path string, floors [][]string, tests ...string) {
 	t.Helper()
+	wrong, err := look(".", path, floors, tests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range wrong {
+		t.Error(what)
+	}
+}
+
+// look at the packages below a folder.
+func look(dir, path string, floors [][]string, tests []string) (wrong []string, err error) {
 	var below []string
 	for _, floor := range floors {
 		for _, name := range floor {
-			for _, to := range imports(t, path, name) {
+			all, err := imports(filepath.Join(dir, name), path)
+			if err != nil {
+				return nil, err
+			}
+			for _, to := range all {
 				if !slices.Contains(below, to) {
-					t.Errorf("%s imports %q, which is not below it", name, to)
+					wrong = append(wrong, fmt.Sprintf("%s imports %q, which is not below it", name, to))
 				}
 			}
 		}
 		below = append(below, floor...)
 	}
-	there, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	there, err := os.ReadDir(dir)
 	for _, entry := range there {
 		if name := entry.Name(); entry.IsDir() && name != "testdata" && !slices.Contains(below, name) && !slices.Contains(tests, name) {
-			t.Errorf("%s is on no floor", name)
+			wrong = append(wrong, name+" is on no floor")
 		}
 	}
+	return wrong, err
 }
 
-// imports of a package: those that are below path, by their names there, and path itself, which has none.
-func imports(t *testing.T, path, name string) (out []string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(name, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no package %s: %v", name, err)
+// imports of the package in a folder: those that are below path, by their names there, and path itself, which has none.
+func imports(dir, path string) (out []string, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no package is in %s", dir)
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -51,17 +67,17 @@ func imports(t *testing.T, path, name string) (out []string) {
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		for _, spec := range parsed.Imports {
 			of, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
 			if to, is := strings.CutPrefix(of+"/", path+"/"); is {
 				out = append(out, strings.TrimSuffix(to, "/"))
 			}
 		}
 	}
-	return out
+	return out, nil
 }

@@ -2,7 +2,6 @@ package registrations
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -74,9 +73,7 @@ func TestAWorkerDiesBeforeTheSMFHasHeardOfAnArrival(t *testing.T) {
 	var came atomic.Int32
 	away.Store(true)
 	refuse := func(out http.ResponseWriter, r *http.Request) bool {
-		content, err := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(content))
-		if err != nil || !bytes.Contains(content, []byte("COMPLETED")) || !away.Load() {
+		if !says(r, "COMPLETED") || !away.Load() {
 			return false
 		}
 		came.Add(1)

@@ -1,10 +1,12 @@
 package registrations
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -271,6 +273,13 @@ func (w *writer) Write(b []byte) (int, error) {
 
 func (s *story) log(pod string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(newWriter(s.t), &slog.HandlerOptions{Level: slog.LevelDebug})).With("pod", pod)
+}
+
+// says whether a request's body has that text in it, which is read nonetheless.
+func says(r *http.Request, text string) bool {
+	content, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(content))
+	return err == nil && bytes.Contains(content, []byte(text))
 }
 
 // until a condition holds.

@@ -2,7 +2,6 @@ package procedure
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -37,7 +36,7 @@ func (t *turn) askLater(asked AskSession, e SessionAnswer) bool {
 		return false
 	case e.Outcome == Unknown && asked.purpose == forNew:
 		wait = max(wait, askAgain)
-	case e.Status != http.StatusServiceUnavailable && e.Status != http.StatusTooManyRequests || wait <= 0:
+	case !e.busy() || wait <= 0:
 		return false
 	}
 	if asked.purpose == forActivation {
@@ -111,7 +110,7 @@ func (t *turn) giveUp(id uint8) {
 // unpause what is not asked any more.
 func (t *turn) unpause() {
 	for _, id := range slices.Sorted(maps.Keys(t.live.sessions)) {
-		if t.live.sessions[id][0].pauses() {
+		if list := t.live.sessions[id]; len(list) > 0 && list[0].pauses() { // giving up one may end what waits of another
 			t.giveUp(id)
 		}
 	}

@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"net/http"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/n2"
@@ -241,6 +242,11 @@ type SessionAnswer struct {
 	N1                []byte
 	N2                []byte
 	N2Type            string
+}
+
+// busy: the SMF cannot do it now (TS 29.500 5.2.7.2).
+func (e SessionAnswer) busy() bool {
+	return e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests
 }
 
 // Paused: the time of an AskPause has gone.

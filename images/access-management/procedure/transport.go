@@ -114,7 +114,7 @@ func (t *turn) sessionMade(asked AskSession, e SessionAnswer) {
 	case t.s.N2 == nil:
 	case e.N1 != nil:
 		t.deliver(id, e.N1, nil, "")
-	case e.Status == 503 || e.Status == 429:
+	case e.busy():
 		t.returned(n1.PayloadN1SM, id, asked.N1, n1.CauseCongestion, t.backoff())
 	case e.Cause == "DNN_NOT_SUPPORTED" || e.Cause == "DNN_DENIED":
 		t.returned(n1.PayloadN1SM, id, asked.N1, n1.CauseDNNNotSupported, 0)
@@ -146,7 +146,7 @@ func (t *turn) forwarded(asked AskSession, e SessionAnswer) {
 	case e.Outcome == Done || e.N1 != nil:
 		t.deliver(id, e.N1, e.N2, e.N2Type)
 	case t.s.N2 == nil:
-	case e.Status == 503 || e.Status == 429:
+	case e.busy():
 		t.returned(n1.PayloadN1SM, id, asked.N1, n1.CauseCongestion, t.backoff())
 	default:
 		t.returned(n1.PayloadN1SM, id, asked.N1, n1.CausePayloadNotForwarded, 0)

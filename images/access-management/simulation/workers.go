@@ -317,12 +317,7 @@ func (v *view) Sure(name string, at record.Attachment, then func()) {
 			p.askFor(q, x)
 		}
 	}
-	if len(q.lives) == 0 {
-		then()
-		return
-	}
-	p.questions = append(p.questions, q)
-	v.After(time.Second, q.end)
+	v.question(q, then)
 }
 
 // Taken asks all for an echo.
@@ -334,11 +329,16 @@ func (v *view) Taken(then func()) {
 			p.askFor(q, x)
 		}
 	}
+	v.question(q, then)
+}
+
+// question those of whom something is to be known; then is called at once where nobody is.
+func (v *view) question(q *question, then func()) {
 	if len(q.lives) == 0 {
 		then()
 		return
 	}
-	p.questions = append(p.questions, q)
+	v.pod.questions = append(v.pod.questions, q)
 	v.After(time.Second, q.end)
 }
 

@@ -277,7 +277,6 @@ func TestASessionBeforeThereAreNumbers(t *testing.T) {
 
 // A holder that leaves on purpose waits until who has asked it for something has an answer, for a while.
 func TestAHolderThatLeaves(t *testing.T) {
-	const within = time.Second
 	for name, answers := range map[string]bool{"the unit answers": true, "the unit does not": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newScripted(t)
@@ -285,8 +284,8 @@ func TestAHolderThatLeaves(t *testing.T) {
 			w.deliverSetup(2)
 			w.takeNoted()
 			left := 0
-			w.runner.Leave(within, func() { left++ })
-			w.pass(within / 2)
+			w.runner.Leave(func() { left++ })
+			w.pass(leaveTime / 2)
 			if left != 0 {
 				t.Fatal("it has left what waits for the unit")
 			}
@@ -297,7 +296,7 @@ func TestAHolderThatLeaves(t *testing.T) {
 					t.Errorf("it has left %d times:\n%s", left, noted)
 				}
 			}
-			w.pass(within)
+			w.pass(leaveTime)
 			if left != 1 {
 				t.Errorf("in the end it has left %d times", left)
 			}
@@ -311,7 +310,7 @@ func TestAHolderThatLeaves(t *testing.T) {
 	w.establish()
 	w.connect()
 	left := 0
-	if w.runner.Leave(within, func() { left++ }); left != 1 {
+	if w.runner.Leave(func() { left++ }); left != 1 {
 		t.Error("a session at rest keeps it")
 	}
 }

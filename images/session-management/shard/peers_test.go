@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
-	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/record"
@@ -71,7 +70,7 @@ func TestAPodThatEndsAnswers(t *testing.T) {
 	within(t, pod.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
 	r.create(pod, "imsi-208930000000002", n1.IPv4) // it has numbers for more
 	store.holds.Store(true)
-	slice, ended := ts29571.MakeSNSSAI(1, "010203"), make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		<-store.asked
@@ -81,12 +80,7 @@ func TestAPodThatEndsAnswers(t *testing.T) {
 		}()
 		end()
 	}()
-	_, err := pod.Requests("smf-1").Create(context.Background(), &nsmf.Create{
-		SUPI: "imsi-208930000000001", SessionID: 1, DNN: r.dnn, SNSSAI: &slice,
-		AMF: nsmf.AMF{InstanceID: "amf", ServingNetwork: ts29571.PLMN{MCC: "208", MNC: "93"}, StatusURI: r.amf.server.URL + "/status"},
-		N1:  []byte{0x2e, 1, 7, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x90 | byte(n1.IPv4)},
-	})
-	if err != nil {
+	if _, err := pod.Requests("smf-1").Create(context.Background(), r.wanted("imsi-208930000000001", n1.IPv4)); err != nil {
 		t.Error(err)
 	}
 	select {

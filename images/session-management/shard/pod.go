@@ -185,9 +185,6 @@ func (p *Pod) gained(l sessionstore.Lease) {
 	p.Log.Info("holds a shard", "shard", l.Shard, "epoch", l.Epoch)
 }
 
-// leaveTime is how long a shard that is for another pod is kept for what is under way: less than shards.Farewell, and than AMFs wait for an answer.
-const leaveTime = 3 * time.Second
-
 // leaving: the shard is for another pod soon.
 func (p *Pod) leaving(name string) {
 	s := p.Held(name)
@@ -196,7 +193,7 @@ func (p *Pod) leaving(name string) {
 		left()
 		return
 	}
-	if !s.loop.Post(func() { s.runner.Leave(leaveTime, left) }) {
+	if !s.loop.Post(func() { s.runner.Leave(left) }) {
 		left()
 	}
 }

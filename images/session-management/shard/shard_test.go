@@ -293,15 +293,20 @@ func again[T any](t *testing.T, f func(context.Context) (T, error)) T {
 
 func (r *rig) create(p *Pod, supi string, kind n1.SessionType) string {
 	r.t.Helper()
-	slice := ts29571.MakeSNSSAI(1, "010203")
 	made := again(r.t, func(ctx context.Context) (*nsmf.Created, error) {
-		return p.Requests("smf-1").Create(ctx, &nsmf.Create{
-			SUPI: supi, SessionID: 1, DNN: r.dnn, SNSSAI: &slice,
-			AMF: nsmf.AMF{InstanceID: "amf", ServingNetwork: ts29571.PLMN{MCC: "208", MNC: "93"}, StatusURI: r.amf.server.URL + "/status"},
-			N1:  []byte{0x2e, 1, 7, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x90 | byte(kind)},
-		})
+		return p.Requests("smf-1").Create(ctx, r.wanted(supi, kind))
 	})
 	return made.Ref
+}
+
+// wanted is the request for a session.
+func (r *rig) wanted(supi string, kind n1.SessionType) *nsmf.Create {
+	slice := ts29571.MakeSNSSAI(1, "010203")
+	return &nsmf.Create{
+		SUPI: supi, SessionID: 1, DNN: r.dnn, SNSSAI: &slice,
+		AMF: nsmf.AMF{InstanceID: "amf", ServingNetwork: ts29571.PLMN{MCC: "208", MNC: "93"}, StatusURI: r.amf.server.URL + "/status"},
+		N1:  []byte{0x2e, 1, 7, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x90 | byte(kind)},
+	}
 }
 
 func (r *rig) tunnel(p *Pod, ref string, teid uint32) {

@@ -69,7 +69,7 @@ func (p *pod) Leaving(name string) {
 		return
 	}
 	p.w.Note("%s is leaving %s", p.Name, name)
-	h.runner.Leave(3*time.Second, func() { p.Left(name) })
+	h.runner.Leave(func() { p.Left(name) })
 }
 
 func (p *pod) Lost(name string) {

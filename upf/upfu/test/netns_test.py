@@ -111,12 +111,7 @@ def check(what, got, want):
 
 
 def wait_until(what, condition, seconds=p.PATIENCE):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: does not come true")
-        time.sleep(0.005)
-    check(what, True, True)
+    wait_for(what, lambda: bool(condition()), True, seconds)
 
 
 def wait_for(what, look, want, seconds=p.PATIENCE):
