@@ -6,7 +6,8 @@
 // changed is written. What is the same as before is not written: so a downlink message costs a write only where it begins a block of COUNTs. Nor is what only led to
 // the next question that whoever takes up the record of before would come to as well (procedure.Repeats), nor what has had SMFs asked to bring a user plane up or
 // down by an event that comes to the next holder again (procedure.Idempotent): it is written with what follows. A message of which nothing comes but another record,
-// which would come to the next holder again as well, is written with what comes within a moment (togetherFor), or then.
+// which would come to the next holder again as well, is written with what comes within a moment (togetherFor), or then; never while
+// something is asked for the UE by a message, whose COUNT would be written, too, so that it were none when it came again.
 //
 // A write that nobody knows the outcome of is repeated until it is known. A lease that has ended stops the runner before the next effect: from then on it says
 // nothing to anybody, and another one goes on from the store (Start). Messages of gNBs wait until it has taken up what was under way.

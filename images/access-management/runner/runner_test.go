@@ -60,10 +60,17 @@ func TestOrderOfARegistration(t *testing.T) {
 // A UE that asks for a PDU session as soon as it is registered waits for no write of that: its gNB's answer, its own and the request are written together, with the SMF's answer. Whoever comes when
 // a holder has died anywhere in between has both, and the terminator nothing that waits.
 func TestAUEThatIsHasty(t *testing.T) {
+	for sentence, takes := range map[string]time.Duration{"the SMF answers at once": 0, "it takes its time": answerLook / 2, "it takes long": 3 * answerLook} {
+		t.Run(sentence, func(t *testing.T) { isHasty(t, takes) })
+	}
+}
+
+func isHasty(t *testing.T, takes time.Duration) {
+	t.Helper()
 	repeated := 0
 	story := func(dies int) (steps int, noted []string) {
 		n := newNetwork(t)
-		n.phone.hasty = true
+		n.phone.hasty, n.takes = true, takes
 		n.step = func(h *holder) {
 			if steps++; steps == dies {
 				h.die()
@@ -73,7 +80,7 @@ func TestAUEThatIsHasty(t *testing.T) {
 		n.hold(1)
 		n.takeNoted()
 		n.phone.register()
-		n.settle()
+		n.pass(2 * takes)
 		noted = n.takeNoted()
 		for range 8 { // T3510
 			n.pass(15 * time.Second)
@@ -85,7 +92,7 @@ func TestAUEThatIsHasty(t *testing.T) {
 		if rec := n.kept(); rec != nil && len(rec.Sessions) == 0 { // T3580: nobody has its request any more
 			repeated++
 			n.phone.asks()
-			n.settle()
+			n.pass(2 * takes)
 		}
 		switch rec := n.kept(); {
 		case !n.phone.registered || rec == nil:

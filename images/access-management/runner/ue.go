@@ -85,8 +85,12 @@ func (q *queued) isLost(why error) {
 }
 
 // togetherFor is how long a message of which nothing has come but another record waits to be written with what comes next. A UE that asks for a PDU session as soon as it
-// is registered says so within less, and so does its gNB that it has a context.
-const togetherFor = 3 * time.Millisecond
+// is registered says so within less, and so does its gNB that it has a context. Nothing is written while something is asked for it: the COUNT of a message that has led to a
+// question would be, so that the message, coming again, were none. Whether that is answered is looked at every answerLook.
+const (
+	togetherFor = 3 * time.Millisecond
+	answerLook  = 50 * time.Millisecond
+)
 
 // lossFor is how long what has come of the loss of an access network waits to be written with what comes next. Most UEs that have lost theirs come again as soon as they
 // have another, and all of them at once.
@@ -547,9 +551,17 @@ func (r *Runner) writeSoon(u *ue) {
 		return
 	}
 	u.soon = true
-	r.w.After(togetherFor, func() {
-		u.soon = false
-		if !r.stopped && !u.dead && len(u.together) > 0 {
+	r.writeIn(u, togetherFor)
+}
+
+func (r *Runner) writeIn(u *ue, wait time.Duration) {
+	r.w.After(wait, func() {
+		waits := !r.stopped && !u.dead && len(u.together) > 0
+		if waits && u.asked > 0 {
+			r.writeIn(u, answerLook)
+			return
+		}
+		if u.soon = false; waits {
 			r.write(u, nil, nil, queued{})
 		}
 	})

@@ -47,8 +47,10 @@ type network struct {
 	term     *terminator.Terminator
 	soon     []func()
 	// brief is what happens in a moment.
-	brief   []func()
-	later   []timer
+	brief []func()
+	later []timer
+	// takes is how long an SMF takes to answer.
+	takes   time.Duration
 	holders map[uint64]*holder // by the number of their connection to the terminator
 	last    uint64
 	nodes   map[uint64]*record.GNB
@@ -439,6 +441,10 @@ func (h *holder) Do(e procedure.Effect, done func(procedure.Event)) {
 		return
 	}
 	answer := func(e procedure.Event) { h.do(func() { done(e) }) }
+	if _, is := e.(procedure.AskSession); is && h.takes > 0 {
+		said := answer
+		answer = func(e procedure.Event) { h.After(h.takes, func() { said(e) }) }
+	}
 	if h.manual {
 		h.asked, h.asks = append(h.asked, answer), append(h.asks, e)
 		return
