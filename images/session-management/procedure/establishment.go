@@ -244,7 +244,6 @@ func takeSubscription(t *turn, e Event) {
 func (t *turn) created() {
 	t.create = nil
 	t.reply(Created{Ref: t.s.Ref()})
-	t.watch()
 }
 
 // open charging, where something is charged, and then the N4 session.
@@ -373,6 +372,8 @@ func askEstablishment(t *turn) {
 		t.rejectEstablishment(err.Error(), n1.CauseNetworkFailure)
 		return
 	}
+	// The unit chooses all that it gives, so that a session which nobody will know takes nothing from another.
+	t.out.Ahead = !t.s.Static && len(t.s.Routes) == 0
 	t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: ies})
 }
 
@@ -485,6 +486,7 @@ func takeAccepted(t *turn, e Event) {
 	t.over("")
 	t.due(dueAccess, accessTime)
 	t.register(false)
+	t.watch()
 	t.out.Soon = x.Outcome == Done // the access network's tunnel
 }
 

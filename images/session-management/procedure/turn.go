@@ -52,7 +52,9 @@ type Output struct {
 	// write, which is that of the unit's answer.
 	Again bool
 	// Soon: what comes next comes in a moment, as a rule. The write, and the effects behind it, may wait so long; who takes over meanwhile does the last step again.
-	Soon    bool
+	Soon bool
+	// Ahead: the unit may be asked before the record is written, if it lists its sessions. Whoever finds neither has it delete what nobody knows.
+	Ahead   bool
 	Effects []Effect
 	// Ended are procedures that have ended, the first first.
 	Ended []Result

@@ -10,6 +10,9 @@
 //	commit   the record has the answer
 //	answer   whoever waits is told
 //
+// A unit that lists its sessions, and chooses all that a session has, may be asked for one while the intent is written (procedure.Output.Ahead): its answer waits, and
+// what a holder that died before left there is found in the list, which a new one has half a minute later (sweep).
+//
 // A write that nobody knows the outcome of is repeated until it is known. A lease that has ended stops the runner before the
 // next effect: from then on it says nothing to anybody, and another one goes on from the store (Start).
 //

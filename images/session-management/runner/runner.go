@@ -68,6 +68,9 @@ type session struct {
 	// soon: the record is written in a moment, if it is not with what comes next. behind are the effects behind that write.
 	soon   bool
 	behind []procedure.Effect
+	// ahead: the unit was asked before the record is written; answer is what it has said meanwhile.
+	ahead  bool
+	answer procedure.Event
 	// loaded are told when it is, watchers when it is at rest.
 	loaded, watchers []func(error)
 	// elsewhere counts how often another shard was told to end what it has under this name.
@@ -477,6 +480,7 @@ func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
 	r.filling.changed(before.Record, out.State.Record)
 	s.state, s.busy = out.State, out.Busy
 	s.asked++
+	s.ahead, s.answer = false, nil
 	r.mark(s)
 	if rec := s.state.Record; rec != nil {
 		r.name(s, rec)
@@ -508,8 +512,36 @@ func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
 		s.behind = append(s.behind, out.Effects...)
 		r.writeSoon(s)
 	default:
+		if out.Ahead && r.lists(out.State.Record) {
+			out.Effects = r.askAhead(s, out.Effects)
+		}
 		r.commit(s, is, out.Due, &write{effects: out.Effects, before: before, event: e})
 	}
+}
+
+// lists says whether the session's unit has listed what it has, so that what a holder that dies has left there is found (sweep).
+func (r *Runner) lists(rec *record.Session) bool {
+	if rec == nil {
+		return false
+	}
+	u := r.units[rec.Unit.NodeID]
+	return u != nil && u.lists
+}
+
+// askAhead asks the unit, and returns the other effects. What it answers waits for the write.
+func (r *Runner) askAhead(s *session, list []procedure.Effect) []procedure.Effect {
+	ofUnit := func(e procedure.Effect) bool { _, is := e.(procedure.AskUnit); return is }
+	var asks, rest []procedure.Effect
+	for _, e := range list {
+		if ofUnit(e) {
+			asks = append(asks, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	s.ahead = true
+	r.effects(s, asks)
+	return rest
 }
 
 // soonFor is how long the end of an establishment waits to be written with the access network's tunnel.
@@ -571,6 +603,10 @@ func (r *Runner) written(s *session, x *write, pause time.Duration, err error) {
 		r.name(s, x.is.record)
 		s.stored, s.writing = x.is, false
 		r.effects(s, x.effects)
+		if answer := s.answer; answer != nil {
+			s.answer = nil
+			r.take(s, answer)
+		}
 		r.pump(s)
 	case addressTaken(err): // the session is what it was, and the procedure says what becomes of it without that address
 		r.counts.Taken++
@@ -594,6 +630,9 @@ func (r *Runner) written(s *session, x *write, pause time.Duration, err error) {
 // refused: the record of the session stays as the store has it, and who would have heard of the new one hears that nothing was done.
 func (r *Runner) refused(s *session, then []procedure.Effect, err error) {
 	r.counts.Conflicts++
+	if s.ahead {
+		r.leftover(s)
+	}
 	r.filling.changed(s.state.Record, s.stored.record)
 	r.log.Error("a record was not written: its session is left as the store has it", "key", s.key, "err", err)
 	r.effects(nil, procedure.Unanswered(s.state.Asker, then))
@@ -640,15 +679,27 @@ func (r *Runner) answered(s *session, asked uint64, e procedure.Event) {
 	if r.stopped || e == nil {
 		return
 	}
-	if r.sessions[s.key] != s || s.asked != asked || !s.busy || s.writing {
+	if r.sessions[s.key] != s || s.asked != asked || !s.busy || s.writing && !s.ahead {
 		r.counts.Stale++
+		return
+	}
+	if s.writing {
+		s.answer = e
+		return
+	}
+	r.take(s, e)
+	r.pump(s)
+}
+
+// take an answer to what was asked last.
+func (r *Runner) take(s *session, e procedure.Event) {
+	if r.stopped {
 		return
 	}
 	if u, ok := e.(procedure.Unit); ok && u.Outcome != procedure.Done && u.Outcome != procedure.Refused {
 		r.leftover(s)
 	}
 	r.handle(s, e, r.w.Now())
-	r.pump(s)
 }
 
 // unheard: a unit that has not answered what no session waits for may have what it was to delete. What an AMF has taken by the way need not be said again.

@@ -51,6 +51,97 @@ func TestOrderOfAnEstablishment(t *testing.T) {
 	}
 }
 
+// A unit that lists its sessions is asked for one while the intent is written; what it answers waits for that, as does all else.
+func TestAUnitIsAskedAhead(t *testing.T) {
+	const intent = "commit phase 1, establishment step 3"
+	lists := func(t *testing.T) *scripted {
+		w := newScripted(t)
+		w.runner.UnitMet(unitID, 5, true)
+		w.settle()
+		w.deliver(create(1))
+		w.takeNoted()
+		return w
+	}
+	subscribed := func(w *scripted, sub procedure.Subscription) { w.answer("subscription", sub) }
+	t.Run("the intent is written first", func(t *testing.T) {
+		w := lists(t)
+		subscribed(w, procedure.Subscription{})
+		wants(t, w, "ask establish", intent, "reply to 1: Created")
+		w.answer("establish", made())
+		wants(t, w, "commit phase 1, establishment step 4", "ask transfer")
+	})
+	t.Run("the unit answers first", func(t *testing.T) {
+		w := lists(t)
+		w.faults = []memory.Fault{memory.Away}
+		subscribed(w, procedure.Subscription{})
+		w.answer("establish", made())
+		wants(t, w, "ask establish", intent+": session store: not available")
+		w.pass(firstPause)
+		wants(t, w, intent, "reply to 1: Created", "commit phase 1, establishment step 4", "ask transfer")
+		if n := w.runner.Counts().Stale; n != 0 {
+			t.Errorf("%d answers are thrown away", n)
+		}
+	})
+	t.Run("the unit refuses first", func(t *testing.T) {
+		w := lists(t)
+		w.faults = []memory.Fault{memory.Away}
+		subscribed(w, procedure.Subscription{})
+		w.answer("establish", procedure.Unit{Outcome: procedure.Refused})
+		w.takeNoted()
+		w.pass(firstPause)
+		if done := w.takeNoted(); !strings.HasPrefix(done, lines(intent, "reply to 1: Created", "ended establishment the UPF refused")) {
+			t.Errorf("what was done:\n%s", done)
+		}
+	})
+	t.Run("the intent is never written", func(t *testing.T) {
+		w := lists(t)
+		taken := sessionstore.Change{
+			Key: "another", Is: sessionstore.Revision{Writer: 1, Count: 1}, Value: []byte{0},
+			AddIndexes: []sessionstore.Index{{Kind: IndexSEID, Value: record.Ref(w.seid())}},
+		}
+		if err := w.store.Commit(t.Context(), w.lease, taken); err != nil {
+			t.Fatal(err)
+		}
+		w.runner.units[unitID].leftovers = false
+		subscribed(w, procedure.Subscription{})
+		if !w.runner.units[unitID].leftovers {
+			t.Error("what the unit may have is not looked for")
+		}
+		w.answer("establish", made())
+		if done := w.takeNoted(); strings.Contains(done, "transfer") {
+			t.Errorf("it goes on with the unit's answer: %s", done)
+		}
+	})
+	t.Run("the pod dies before the intent is written", func(t *testing.T) {
+		w := lists(t)
+		w.faults = []memory.Fault{memory.LostRequest}
+		subscribed(w, procedure.Subscription{})
+		w.listed = []Listed{{w.seid(), upSEID}}
+		w.now = w.now.Add(2 * time.Hour)
+		w.begin("b")
+		w.runner.UnitMet(unitID, 5, true)
+		w.takeNoted()
+		w.pass(firstSweep + time.Second)
+		if done := w.takeNoted(); !strings.Contains(done, fmt.Sprintf("ask delete %x", upSEID)) {
+			t.Errorf("what nobody knows stays at the unit: %s", done)
+		}
+	})
+	for name, tt := range map[string]struct {
+		sub   procedure.Subscription
+		lists bool
+	}{
+		"an address that may be another session's is asked for behind the intent": {procedure.Subscription{IPv4: netip.MustParseAddr("10.45.9.9")}, true},
+		"a unit that lists nothing is asked behind the intent":                    {procedure.Subscription{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := lists(t)
+			w.runner.units[unitID].lists = tt.lists
+			subscribed(w, tt.sub)
+			wants(t, w, intent, "reply to 1: Created", "ask establish")
+		})
+	}
+}
+
 // A write of which nobody knows the outcome is repeated until it is known, and nothing is done before.
 func TestWritesOfUnknownOutcome(t *testing.T) {
 	const commit, unknown, away = "commit phase 1, establishment step 3", ": session store: unknown", ": session store: not available"
@@ -362,7 +453,9 @@ func TestANewHolder(t *testing.T) {
 	w.answer("establish", made())
 	wants(t, w, "commit phase 1, establishment step 4", "ask transfer")
 	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
-	wants(t, w, "ended establishment ", "commit phase 1") // for the subscription, which is due since an hour
+	wants(t, w, "ended establishment ")
+	w.pass(soonFor)
+	wants(t, w, "commit phase 1")
 }
 
 // A session's queue is bounded, and who has given up is not served.

@@ -51,6 +51,8 @@ type unit struct {
 	sweeps int
 	// lost: it has said that it begins anew.
 	lost bool
+	// lists: it has listed what it has.
+	lists bool
 	// met is when it was met last: sessions that began since are not older than its life.
 	met time.Time
 }
@@ -273,8 +275,14 @@ func (r *Runner) list(nodeID string, then func(listed []Listed, can bool)) {
 		switch {
 		case r.stopped:
 		case err == nil:
+			if u := r.units[nodeID]; u != nil {
+				u.lists = true
+			}
 			then(listed, true)
 		case errors.Is(err, ErrNoList):
+			if u := r.units[nodeID]; u != nil {
+				u.lists = false
+			}
 			then(nil, false)
 		default:
 			r.w.After(settleEvery, func() { r.list(nodeID, then) })
@@ -326,7 +334,7 @@ func (r *Runner) sweep(nodeID string) {
 	r.list(nodeID, func(listed []Listed, _ bool) { r.deleteOrphans(nodeID, listed, again) })
 }
 
-// deleteOrphans of a list, one after the other. What an intent names is in the store since before the unit was asked for it. A session that is
+// deleteOrphans of a list, one after the other. What an intent names is in the store since before the unit was asked for it, or in memory (askAhead). A session that is
 // known may be there twice, where a holder that died had another address in its F-SEID: the record has the UP SEID of the one that is used.
 func (r *Runner) deleteOrphans(nodeID string, listed []Listed, done func()) {
 	for len(listed) > 0 {

@@ -27,6 +27,8 @@ var mutations = []mutation{
 	{"a write of unknown outcome is taken for a success", "runner/runner.go",
 		"	case err == nil:\n		r.unname(", "	case err == nil, errors.Is(err, sessionstore.ErrUnknown):\n		r.unname(", 200, "", ""},
 	{"an answer to what was asked before is taken", "runner/runner.go", "s.asked != asked || !s.busy || s.writing", "!s.busy || s.writing", 400, "", "answers of one kind say the same"},
+	{"what a unit answers before the intent is written is thrown away", "runner/runner.go", "		s.answer = e\n", "", 400, "", ""},
+	{"a unit that does not list its sessions is asked ahead", "runner/runner.go", "	return u != nil && u.lists\n", "	return u != nil\n", 400, "", "such a unit may keep what nobody knows; the runner's TestAUnitIsAskedAhead sees it"},
 	{"a request reaches the next session of its UE", "runner/runner.go", "return q.of == 0 || s.state", "return true || s.state", 400, "", "it is rare: the runner's TestTheNextSessionOfTheName shows it"},
 	{"a request is carried out although who asked has given up", "runner/runner.go", "from != 0 && !r.w.Waiting(from)", "from == 1<<63", 3000, "", ""},
 	{"the numbers of a store that has forgotten are called good too soon", "runner/units.go",
