@@ -5,6 +5,7 @@ go 1.26.2
 require github.com/free5gc/sctp v1.2.0
 
 require (
+	github.com/klauspost/compress v1.18.0
 	github.com/yuin/gopher-lua v1.1.1
 	golang.org/x/mod v0.41.0
 )

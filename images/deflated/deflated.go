@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	writing "github.com/klauspost/compress/flate"
 )
 
 // Why something is not read, beside errors of flate, which name nothing of the content, either.
@@ -20,7 +22,7 @@ var (
 	ErrLarge  = errors.New("unpacked it is larger than it can be")
 )
 
-// Packer packs and unpacks. It is safe for concurrent use, and uses writers and readers, of 40 kB to 0.8 MB, again: nothing is left in them.
+// Packer packs and unpacks. It is safe for concurrent use, and uses writers and readers, of 40 kB to 1 MB, again: nothing is left in them.
 type Packer struct {
 	marker           byte
 	level, most      int
@@ -28,7 +30,14 @@ type Packer struct {
 	writers, readers sync.Pool
 }
 
-// New is a Packer of that marker. It packs at a level of compress/flate's, as if the words had been said before, of which the last are the cheapest, and reads at
+// Levels of packing. Whatever it is packed at is read alike.
+const (
+	Fastest  = writing.BestSpeed
+	Fast     = 3 // half the time of the level in the middle, and a hundredth more octets
+	Smallest = writing.BestCompression
+)
+
+// New is a Packer of that marker. It packs at a level, as if the words had been said before, of which the last are the cheapest, and reads at
 // most so many octets of what was packed.
 func New(marker byte, level int, words string, most int) *Packer {
 	return &Packer{marker: marker, level: level, words: []byte(words), most: most}
@@ -52,15 +61,15 @@ func (p *Packer) Pack(to, value []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (p *Packer) writer(to io.Writer) (*flate.Writer, error) {
-	switch w, _ := p.writers.Get().(*flate.Writer); {
+func (p *Packer) writer(to io.Writer) (*writing.Writer, error) {
+	switch w, _ := p.writers.Get().(*writing.Writer); {
 	case w != nil:
 		w.Reset(to) // with the same words
 		return w, nil
 	case len(p.words) == 0:
-		return flate.NewWriter(to, p.level)
+		return writing.NewWriter(to, p.level)
 	}
-	return flate.NewWriterDict(to, p.level, p.words)
+	return writing.NewWriterDict(to, p.level, p.words)
 }
 
 // Is says whether it begins as what was packed by this one.

@@ -14,7 +14,7 @@ const words = `{"dnn":"internet","snssai":{"sst":1,"sd":"010203"}}`
 // packers of all sorts that are in use.
 func packers() map[string]*Packer {
 	return map[string]*Packer{
-		"fast, without words": New(1, flate.BestSpeed, "", 4096), "with words": New(2, flate.DefaultCompression, words, 4096), "small, with words": New(1, flate.BestCompression, words, 4096),
+		"fast, without words": New(1, Fastest, "", 4096), "with words": New(2, Fast, words, 4096), "small, with words": New(1, Smallest, words, 4096),
 	}
 }
 
@@ -42,7 +42,7 @@ func TestPackedIsReadAsItWas(t *testing.T) {
 }
 
 func TestWordsAreNotSaidAgain(t *testing.T) {
-	with, without := New(1, flate.BestCompression, words, 4096), New(1, flate.BestCompression, "", 4096)
+	with, without := New(1, Smallest, words, 4096), New(1, Smallest, "", 4096)
 	short, err := with.Pack(nil, []byte(words))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"compress/flate"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,7 +30,7 @@ const (
 	expanded = 1 << 16
 )
 
-var packing = deflated.New(marker, flate.BestSpeed, "", expanded)
+var packing = deflated.New(marker, deflated.Fastest, "", expanded)
 
 // written is a UE as the store has it: one of the attachments that it has left lies where programs look for it that know of one alone.
 type written struct {

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"compress/flate"
 	"fmt"
 
 	"core5g.dev/core5g/images/deflated"
@@ -33,7 +32,7 @@ const dictionary = "RES_ALLO_FAIL" + "PccRuleId-" + ".core5g.svc.cluster.local" 
 	"\x04\xf5\x05\xf5\x06\x1a\x00\x0f\x42\x40\x07\x1a\x00\x0f\x42\x40\x08\x1a\x3b\x9a\xca\x00\x09\x1a\x3b\x9a\xca\x00" + // rates and ARP of a flow
 	"\x0a\xf5\x0b\xf5\x0c\xf5\x0d\x03\x0e\x1a\x0f\xf5\x10\x03\x11\xa3\x00\x1a\x01\xf5\x02\xf5" + "\xb0\x00\x02\x01\x01\x02"
 
-var packing = deflated.New(packedAs1, flate.BestCompression, dictionary, mostUnpacked)
+var packing = deflated.New(packedAs1, deflated.Smallest, dictionary, mostUnpacked)
 
 // pack a record that is too large; one that cannot be packed stays as it is, and the store says that it is too large.
 func pack(b []byte) ([]byte, error) {

@@ -6,11 +6,7 @@ package records
 // Who reads. A program reads what it writes, what the program before it wrote, and what is no JSON of its own counts as a record that cannot be read. The words of
 // a number never change, since nothing that was written with them could be read any more; others get another number, which a version reads before one writes it.
 
-import (
-	"compress/flate"
-
-	"core5g.dev/core5g/images/deflated"
-)
+import "core5g.dev/core5g/images/deflated"
 
 const (
 	// packedOnce is the number of words; no JSON begins with it.
@@ -30,7 +26,7 @@ const words = `"emergencyRegistrationInd":true,"backupAmfInfo":[{"backupAmf":"",
 	`"guami":{"amfId":"","plmnId":{"mcc":"","mnc":"01"}},"imsVoPs":"HOMOGENEOUS_NON_SUPPORT","initialRegistrationInd":true,"pei":"imeisv-","ratType":"NR",` +
 	`"registrationTime":"2026-11-"},"snssais":[{"sst":1,"sd":"000001"}]}}}`
 
-var packing = deflated.New(packedOnce, flate.DefaultCompression, words, MaxValue)
+var packing = deflated.New(packedOnce, deflated.Fast, words, MaxValue)
 
 // pack a record, where that is worth it.
 func pack(value []byte) []byte {
