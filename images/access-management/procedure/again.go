@@ -8,11 +8,11 @@ import (
 	"core5g.dev/core5g/images/access-management/record"
 )
 
-// An SMF that cannot make a PDU session now, give it a user plane, or take what a UE says of it, since its session store does not answer or its shard moves, says when
+// An SMF that cannot make a PDU session now, give it a user plane, lead it to another access network, or take what a UE says of it, since its session store does not answer or its shard moves, says when
 // it can be asked again (TS 29.500 6.4.3), and of one that has not answered nobody knows whether it has made a session. The UE waits for T3580 to T3582 or T3517
 // meanwhile, so the SMF is asked again, with the same request: it has the same answer where it was served, and is not served twice (TS 29.502 5.2.2.2.1,
-// nsmf.Client.Create). When the UE has waited for too long it hears the SMF's reject, has its request back, or is told which session has no user plane. Nobody asks any
-// more for a UE that has gone, or that has asked for something else.
+// nsmf.Client.Create). When the UE has waited for too long it hears the SMF's reject, has its request back, or is told which session has no user plane; an access
+// network is told which was not switched, or that nothing is handed over. Nobody asks any more for a UE that has gone, or that has asked for something else.
 //
 // All of it is in memory alone: the UE's message is not done with meanwhile (runner), and comes to the next holder.
 
@@ -20,7 +20,7 @@ const (
 	// askAgain is when an SMF is asked again that has not answered, and the longest that a UE that has gone is not missed.
 	askAgain = time.Second
 	// askAgainFor is how long an SMF is asked again, from the UE's request on: what is asked last has 4 s to be answered, and T3580 to T3582 are 16 s (TS 24.501
-	// 10.3). For a user plane it is activateFor: the UE's other sessions wait for that, too.
+	// 10.3). For a user plane, here or in another access network, it is activateFor: the UE's other sessions wait for that, too.
 	askAgainFor = 10 * time.Second
 	activateFor = 3 * time.Second
 )
@@ -39,7 +39,7 @@ func (t *turn) askLater(asked AskSession, e SessionAnswer) bool {
 	case !e.busy() || wait <= 0:
 		return false
 	}
-	if asked.purpose == forActivation {
+	if asked.purpose != forNew && asked.purpose != forUE {
 		most = activateFor
 	}
 	if asked.again = t.in.Now.Add(wait); asked.again.After(asked.began.Add(most)) {
@@ -62,6 +62,14 @@ func (t *turn) waitsFor(a AskSession) bool {
 		return t.s.Session(a.Session.ID) != nil
 	case forActivation:
 		return t.s.Procedure != nil && t.s.Procedure.Sessions&(1<<a.Session.ID) != 0
+	case forSwitch:
+		return t.doing() == Switching && t.s.Procedure.Sessions&(1<<a.Session.ID) != 0
+	case forPreparing, forPrepared:
+		h, step := t.s.Handover, handSessions
+		if a.purpose == forPrepared {
+			step = handAnswer
+		}
+		return h != nil && h.Step == step && h.Asked&(1<<a.Session.ID) != 0
 	}
 	return false
 }
@@ -101,8 +109,9 @@ func (t *turn) paused(e Paused) {
 func (t *turn) giveUp(id uint8) {
 	list := t.live.sessions[id]
 	t.live.waits(id, slices.Clone(list[1:]))
-	if list[0].purpose == forActivation {
-		t.activated(id, SessionAnswer{Outcome: Unsent})
+	switch list[0].purpose {
+	case forActivation, forSwitch, forPreparing, forPrepared: // what waits for it goes on without
+		t.sessionDone(list[0], SessionAnswer{Outcome: Unsent})
 	}
 	t.askNext(id)
 }

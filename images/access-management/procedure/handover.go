@@ -71,7 +71,7 @@ func (t *turn) handoverRequired(m *n2.HandoverRequired) {
 			continue
 		}
 		if t.askSMF(AskSession{
-			Operation: UpdateSession, Session: *s, Handover: preparing, N2: x.Transfer, N2Type: handRequired, Target: &h.Place, purpose: forPreparing,
+			Operation: UpdateSession, Session: *s, Handover: preparing, N2: x.Transfer, N2Type: handRequired, Target: &h.Place, purpose: forPreparing, began: t.in.Now,
 		}) {
 			h.Asked |= 1 << x.ID
 		}
@@ -145,7 +145,7 @@ func (t *turn) targetTook(e FromAccess, m *n2.HandoverRequestAcknowledge) {
 	for _, x := range m.Sessions {
 		if s := t.s.Session(x.ID); s != nil && h.Taken&(1<<x.ID) != 0 {
 			taken |= 1 << x.ID
-			t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Handover: prepared, N2: x.Transfer, N2Type: handTaken, purpose: forPrepared})
+			t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Handover: prepared, N2: x.Transfer, N2Type: handTaken, purpose: forPrepared, began: t.in.Now})
 		}
 	}
 	for _, x := range m.Failed {

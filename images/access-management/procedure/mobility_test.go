@@ -3,6 +3,7 @@ package procedure
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	transfers "core5g.dev/core5g/images/session-management/n2"
 	smfrecord "core5g.dev/core5g/images/session-management/record"
@@ -108,6 +109,17 @@ func TestPathSwitch(t *testing.T) {
 				return &n2.UplinkNASTransport{NAS: mobility(nil)(tr), Location: location(7)}
 			}), acked,
 		}},
+		{name: "one whose SMF cannot do it now: it is asked again", from: twoSessions, acts: []act{
+			ask([]n2.Session{one, two}, nil), smfBusy(nil), smf("SMF: acknowledged", 2, SessionAnswer{Outcome: Done, N2: []byte{0x22}, N2Type: switchDone}), pausedFor(time.Second), acked,
+		}},
+		{name: "it cannot for long: the gNB hears that within 3 s", from: withSession, acts: []act{
+			ask([]n2.Session{one}, nil), smfBusy(nil), pausedFor(time.Second), smfBusy(nil), pausedFor(time.Second), smfBusy(nil), pausedFor(time.Second), smfBusy(nil),
+		}},
+		{name: "the UE is released before the SMF is asked again", from: withSession, acts: []act{
+			ask([]n2.Session{one}, nil), smfBusy(nil), fromGNB2("gNB 2: UE Context Release Request", 40, func(*teller) n2.Message {
+				return &n2.UEContextReleaseRequest{Cause: ngapcause.RadioUnspecified}
+			}), pausedFor(time.Second),
+		}},
 		{name: "all refused", from: withSession, acts: []act{ask([]n2.Session{one}, nil), smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown})}},
 		{name: "of a UE that is idle", from: idleUE, acts: []act{{name: "gNB 2: Path Switch Request", event: func(tr *teller) Event {
 			return FromAccess{At: at(gnb2, 40), Message: &n2.PathSwitchRequest{RAN: 40, SourceAMF: 77, Location: location(7), Sessions: []n2.Session{one}}}
@@ -182,6 +194,13 @@ func TestHandover(t *testing.T) {
 			act{name: "gNB 1: UE Context Release Complete", event: func(tr *teller) Event {
 				return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}
 			}})},
+		{name: "an SMF cannot prepare now: it is asked again, before the target and behind it", from: twoSessions, acts: []act{
+			required, preparing(2), smfBusy(nil), pausedFor(time.Second), preparing(1), took, smfBusy(nil), ready(2), pausedFor(time.Second), ready(1), moved, arrived, updated, heard,
+		}},
+		{name: "it cannot for long: the UE is handed over without that session", from: twoSessions, acts: []act{
+			required, preparing(2), smfBusy(nil), pausedFor(time.Second), smfBusy(nil), pausedFor(time.Second), smfBusy(nil), pausedFor(time.Second), smfBusy(nil), took,
+		}},
+		{name: "the source cancels it before the SMF is asked again", from: twoSessions, acts: []act{required, preparing(2), smfBusy(nil), cancels, pausedFor(time.Second)}},
 		{name: "an SMF has not heard that the UE has arrived: it is told again", from: twoSessions, acts: on(moved, arrived, updated, smf("SMF: not reached", 2, SessionAnswer{Outcome: Unsent}),
 			unheard, smf("SMF: updated", 2, SessionAnswer{Outcome: Done}))},
 		{name: "an SMF answers 500, twice, when it hears that the UE has arrived: it is told again", from: twoSessions, acts: on(arrived, updated, mute, unheard, mute, unheard, heard)},

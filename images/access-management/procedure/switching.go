@@ -56,7 +56,7 @@ func (t *turn) switchPath(e FromAccess, m *n2.PathSwitchRequest) {
 			continue
 		}
 		s := t.s.Session(x.ID)
-		if s == nil || !t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N2: x.Transfer, N2Type: switchRequest, Switched: true, purpose: forSwitch}) {
+		if s == nil || !t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N2: x.Transfer, N2Type: switchRequest, Switched: true, purpose: forSwitch, began: t.in.Now}) {
 			p.Failed |= 1 << x.ID
 			continue
 		}
