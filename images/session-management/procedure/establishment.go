@@ -101,6 +101,17 @@ func (t *turn) createAgain(c Create) {
 	t.end(endForAnother, 0)
 }
 
+// SaidAgain answers the request of the establishment that is under way, once that is kept: an AMF whose pod has died asks again, and takes no transfer of the session before
+// it has its name, for which the procedure waits. Nothing else comes of it; nil: the event is something else.
+func SaidAgain(s State, e Event) []Effect {
+	c, is := e.(Create)
+	if rec := s.Record; is && rec != nil && s.Create == nil && rec.Phase == record.Establishing && rec.AMF.InstanceID == c.AMF.InstanceID &&
+		rec.Answered != nil && rec.Answered.Digest == digest(c.N1) {
+		return []Effect{Reply{To: c.From, Body: Created{Ref: rec.Ref()}}}
+	}
+	return nil
+}
+
 func readEstablishment(c Create) (*n1.EstablishmentRequest, *Failed) {
 	m, err := n1.Decode(c.N1)
 	if err != nil {

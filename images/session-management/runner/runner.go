@@ -405,6 +405,7 @@ func (r *Runner) pump(s *session) {
 	for !r.stopped && !s.loading && !s.writing && r.sessions[s.key] == s {
 		n := 0
 		if s.busy { // answers come by answered; only a new holder goes on by itself
+			s.queue = slices.DeleteFunc(s.queue, func(q queued) bool { return r.saidAgain(s, q.Event) })
 			for n < len(s.queue) && s.queue[n].Event != (procedure.Event)(procedure.Resumed{}) {
 				n++
 			}
@@ -437,6 +438,13 @@ func (r *Runner) pump(s *session) {
 		return
 	}
 	r.tell(&s.watchers, nil)
+}
+
+// saidAgain answers what the procedure under way has answered before, to who has not heard that.
+func (r *Runner) saidAgain(s *session, e procedure.Event) bool {
+	answer := procedure.SaidAgain(s.state, e)
+	r.effects(nil, answer)
+	return answer != nil
 }
 
 func (r *Runner) input() procedure.Input {

@@ -142,6 +142,32 @@ func TestAUnitIsAskedAhead(t *testing.T) {
 	}
 }
 
+// An AMF whose pod has died asks for the session again, and takes no transfer before it has its name: it is not to wait for the transfer.
+func TestTheRequestOfTheEstablishmentUnderWay(t *testing.T) {
+	w := newScripted(t)
+	w.deliver(create(1))
+	w.deliver(create(2))
+	wants(t, w, "ask subscription") // nothing is kept that could be named
+	w.answer("subscription", procedure.Subscription{})
+	wants(t, w, "commit phase 1, establishment step 3", "reply to 1: Created", "ask establish", "reply to 2: Created")
+	w.answer("establish", made())
+	w.takeNoted()
+	another := create(4)
+	another.N1 = slices.Clone(another.N1)
+	another.N1[2]++ // of another PTI
+	elsewhere := create(5)
+	elsewhere.AMF.InstanceID = "another"
+	w.deliver(another)
+	w.deliver(elsewhere)
+	w.deliver(create(3))
+	wants(t, w, "reply to 3: Created")
+	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
+	wants(t, w, "ended establishment ", "commit phase 4, release step 1", "ask delete 9") // for the other, which goes before
+	if n := w.runner.Counts().Stale; n != 0 {
+		t.Errorf("%d answers are thrown away", n)
+	}
+}
+
 // A write of which nobody knows the outcome is repeated until it is known, and nothing is done before.
 func TestWritesOfUnknownOutcome(t *testing.T) {
 	const commit, unknown, away = "commit phase 1, establishment step 3", ": session store: unknown", ": session store: not available"
