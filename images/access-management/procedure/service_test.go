@@ -378,6 +378,7 @@ func TestTransfer(t *testing.T) {
 	letsGo := happens("SMF: the gNB is to let go of it", Transfer{From: 8, Session: 1, N2: []byte{7}, N2Type: releaseRequest, SkipIdle: true})
 	ends := happens("SMF: release, skip where idle", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xd3}, N2: []byte{7}, N2Type: releaseRequest, SkipIdle: true})
 	tell(t, "transfer", []story{
+		{name: "an accept again, of an SMF that does not know whether it was taken: the gNB has the session, and the UE the accept", from: withSession, acts: []act{happens("SMF: accept", accept(1))}},
 		{name: "packets wait: the UE is paged, and comes", from: idleUE, acts: []act{packets, comes, toSetUp, contextUp, updated}},
 		{name: "the UE was paged, and is given another 5G-GUTI: it has answered", from: idleUE, acts: []act{packets, comes, toSetUp, contextUp, updated, renamed}},
 		{name: "it does not answer: T3555, then it has either, and is paged by both", from: idleUE, acts: []act{

@@ -90,7 +90,7 @@ func (t *turn) bringTransfer(e Transfer, s *record.Session) {
 		t.reply(e.From, Transferred{Cause: "N1_N2_TRANSFER_INITIATED"})
 		return
 	}
-	if e.N2Type == setupRequest && s.Up && e.N1 == nil { // there is a tunnel, of which the SMF hears, or has it released
+	if e.N2Type == setupRequest && s.Up && (e.N1 == nil || isAccept(e.N1)) { // there is a tunnel, of which the SMF hears, or has it released; the UE's accept came with it
 		t.tellUnheardOf(s.ID)
 		t.reply(e.From, Transferred{Cause: "N1_N2_TRANSFER_INITIATED"})
 		return
@@ -98,6 +98,9 @@ func (t *turn) bringTransfer(e Transfer, s *record.Session) {
 	t.deliver(e.Session, e.N1, e.N2, e.N2Type)
 	t.reply(e.From, Transferred{Cause: "N1_N2_TRANSFER_INITIATED"})
 }
+
+// isAccept says of a 5GSM message whether it is a PDU Session Establishment Accept (TS 24.501 9.7).
+func isAccept(message []byte) bool { return len(message) > 3 && message[3] == 0xc2 }
 
 // hold what is for a UE that is idle, and page it.
 func (t *turn) hold(e Transfer, s *record.Session) {

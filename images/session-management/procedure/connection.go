@@ -28,14 +28,17 @@ const (
 	connectUnit  uint8 = 1
 	connectMoved uint8 = 2 // tunnelMoved (access.go)
 	connectLetGo uint8 = 3 // 4.3.7 step 5
+	// connectAccept: 4.3.2.2.1 step 11 once more (askAcceptAgain).
+	connectAccept uint8 = 4
 
 	pageTransfer uint8 = 1
 )
 
 var connection = map[uint8]step{
-	connectUnit:  {ask: askChange, take: takeChange},
-	connectMoved: {ask: askMoved, take: takeMoved},
-	connectLetGo: {ask: askLetGo, take: takeLetGo},
+	connectUnit:   {ask: askChange, take: takeChange},
+	connectMoved:  {ask: askMoved, take: takeMoved},
+	connectLetGo:  {ask: askLetGo, take: takeLetGo},
+	connectAccept: {ask: askAcceptAgain, take: takeAcceptAgain},
 }
 
 func askChange(t *turn) { t.tell(t.s.Handover == nil, (*turn).changed) }
@@ -191,6 +194,7 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 		return
 	}
 	t.due(dueAccess, 0)
+	t.acceptHeard()
 	failed := qfisOf(response.Failed)
 	if slices.Contains(failed, t.s.Flows[0].QFI) { // without the default flow there is no session (TS 23.501 5.7.2.7)
 		t.accessRefused(0)
@@ -262,6 +266,10 @@ func (t *turn) accessRefused(cause n2.Cause) {
 func (t *turn) accessSilent() {
 	switch t.s.Phase {
 	case record.Establishing:
+		if t.acceptUnheard() {
+			t.begin(Connection, connectAccept)
+			return
+		}
 		t.end(endWithNotice, 0)
 	case record.Idle: // packets still wait: have them reported again
 		t.pageAgain()

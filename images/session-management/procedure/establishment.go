@@ -55,6 +55,9 @@ const establishAgain = 8
 // accessTime is how long an access network may take to answer. UEs ask again after T3580, 16 s (TS 24.501 10.3).
 const accessTime = 12 * time.Second
 
+// acceptAgain is when an accept is transferred again of which nobody knows whether the AMF has taken it: another of its pods has the UE by then.
+const acceptAgain = time.Second
+
 // networkBackOff is what UEs are told to wait where the network is what failed (T3396).
 const networkBackOff = 30 * time.Second
 
@@ -95,6 +98,9 @@ func (t *turn) createAgain(c Create) {
 		t.asker = c.From
 		t.heardFrom(c.AMF)
 		t.reply(Created{Ref: t.s.Ref()})
+		if t.acceptUnheard() {
+			t.begin(Connection, connectAccept)
+		}
 		return
 	}
 	t.asker, t.create = c.From, &c
@@ -493,12 +499,66 @@ func takeAccepted(t *turn, e Event) {
 		t.end(endWithNotice, 0)
 		return
 	}
-	// Unknown may be done: the access network will say so, or be silent.
+	wait := accessTime
+	if x.Outcome == Unknown { // it may be done: the access network will say so, or be silent
+		wait = t.unheardAccept()
+	}
 	t.over("")
-	t.due(dueAccess, accessTime)
+	t.due(dueAccess, wait)
 	t.register(false)
 	t.watch()
 	t.out.Soon = x.Outcome == Done // the access network's tunnel
+}
+
+// unheardAccept keeps the accept of which nobody knows whether the AMF has taken it, for it was asked by a pod that has died since, say, and returns when it is to be
+// transferred again: what the UE's access network has answered comes sooner, from another of its pods.
+func (t *turn) unheardAccept() time.Duration {
+	accept, err := t.accept()
+	if err != nil || t.s.Answered == nil {
+		return accessTime
+	}
+	t.s.Answered = &record.Answered{Digest: t.s.Answered.Digest, Answer: accept, At: t.in.Now.UnixMilli()}
+	return acceptAgain
+}
+
+// acceptUnheard says whether the accept is to be transferred again: to an AMF that brings it once (TS 29.518 5.2.2.3.1), since it knows whether there is a tunnel.
+func (t *turn) acceptUnheard() bool {
+	a := t.s.Answered
+	return t.s.Phase == record.Establishing && a != nil && a.Answer != nil && t.in.Now.UnixMilli()-a.At < accessTime.Milliseconds()
+}
+
+// acceptHeard: it need not be kept.
+func (t *turn) acceptHeard() {
+	if a := t.s.Answered; t.s.Phase == record.Establishing && a != nil && a.Answer != nil {
+		t.s.Answered = &record.Answered{Digest: a.Digest}
+	}
+}
+
+func askAcceptAgain(t *turn) {
+	setup, err := t.setupRequest()
+	if err != nil || !t.acceptUnheard() { // of a record of another program, perhaps
+		t.over("there is no accept that could be transferred again")
+		t.due(dueAccess, accessTime)
+		return
+	}
+	t.transfer(AskTransfer{N1: t.s.Answered.Answer, N2: setup, N2Type: n2.InfoSetupRequest})
+}
+
+func takeAcceptAgain(t *turn, e Event) {
+	x, ok := e.(Transferred)
+	switch {
+	case !ok:
+	case x.Outcome == Done:
+		t.acceptHeard()
+		t.due(dueAccess, accessTime)
+		t.over("")
+	case x.Outcome == Refused && !x.Later:
+		t.over("the AMF did not take it: " + x.Cause)
+		t.end(endWithNotice, 0)
+	default:
+		t.due(dueAccess, acceptAgain)
+		t.over("no answer of the AMF")
+	}
 }
 
 // register the session with the UDM, or that it has gone.

@@ -36,6 +36,8 @@ func TestEstablishment(t *testing.T) {
 	accepted := act{name: "the AMF has the accept", event: Transferred{Outcome: Done}}
 	tr := newTeller(t)
 	ready := act{name: "the gNB has a tunnel", event: tr.ready()}
+	lost, known := act{name: "the AMF does not answer", event: Transferred{Outcome: Unknown}}, act{name: "the unit knows", event: Unit{Outcome: Done}}
+	again := act{name: "1 s later", later: acceptAgain, event: Due{Name: dueAccess}}
 	tell(t, "establishment", []story{
 		{name: "IPv4, policy of the Slice", acts: []act{asked, subscribed, inUnit, accepted, ready, {name: "the unit knows", event: Unit{Outcome: Done}}}},
 		{name: "with a PCF that decides the AMBR and adds a flow", with: withPolicy, acts: []act{
@@ -69,6 +71,13 @@ func TestEstablishment(t *testing.T) {
 		{name: "the AMF asks again before it is known: alike", acts: []act{
 			asked, subscribed, inUnit, accepted, {name: "the same again", event: create(request(5, 0x91))},
 		}},
+		{name: "nobody knows whether the AMF has taken the accept: it is transferred again", acts: []act{asked, subscribed, inUnit, lost, again, accepted, ready, known}},
+		{name: "and the gNB has a tunnel by then: it is not", acts: []act{asked, subscribed, inUnit, lost, ready, known}},
+		{name: "and the AMF asks again, by another pod: at once", acts: []act{
+			asked, subscribed, inUnit, lost, {name: "the same again", event: create(request(5, 0x91))}, lost, again, accepted, ready, known,
+		}},
+		{name: "and the AMF does not take it then", acts: []act{asked, subscribed, inUnit, lost, again, {name: "the AMF refuses", event: Transferred{Outcome: Refused, Cause: "CONTEXT_NOT_FOUND"}}}},
+		{name: "and nobody ever knows: the session ends 12 s later", acts: append([]act{asked, subscribed, inUnit, lost}, slices.Repeat([]act{again, lost}, 12)[:23]...)},
 		{name: "another request for the same session: the old one goes first (TS 24.501 6.4.1.7 b)", from: active, acts: []act{
 			{name: "the AMF asks, by UE 6", event: create(request(6, 0x91))},
 			{name: "the unit has deleted it", event: Unit{Outcome: Done}}, subscribed, inUnit,
