@@ -118,13 +118,22 @@ func (a *access) ue(n int, wishes bool) *phone { return a.ueAt(n, wishes, 0) }
 // ueAt a gNB, numbered from 0. With wishes it registers at once and asks for its session; without, it does what it is told.
 func (a *access) ueAt(n int, wishes bool, cell int) *phone { return a.made(n, wishes, wishes, cell) }
 
+// guest is a UE that comes when it is told to, and asks for nothing again.
+func (a *access) guest(n int, session bool, cell int) *phone {
+	return a.phone(n, session, false, false, cell)
+}
+
 // made is a UE that recovers, or asks for nothing again that it has lost.
 func (a *access) made(n int, wishes, recovers bool, cell int) *phone {
+	return a.phone(n, wishes, wishes, recovers, cell)
+}
+
+func (a *access) phone(n int, has, starts, recovers bool, cell int) *phone {
 	c := ue.Config{
 		SUPI: supi(n), MCC: mcc, MNC: mnc, K: a.k, OPc: a.opc, HomeKey: a.homeKey, IMEISV: "4370816125816151", Routing: "0", Requested: []uenas.SNSSAI{snssai},
-		Autostart: wishes, Recover: recovers,
+		Autostart: starts, Recover: recovers,
 	}
-	if wishes {
+	if has {
 		c.Sessions = []ue.SessionConfig{session}
 	}
 	ctx, off := context.WithCancel(a.ctx)

@@ -23,17 +23,20 @@ type death struct {
 	onLoss gnb.LossMode
 	// mayLose packets: the gNB is what decides, or is dead.
 	mayLose bool
+	// sessions: visitors have a PDU session, and wait for no timer of their own for it. planned: nor for their registration, which a worker that dies takes along
+	// while it does not know whose it is.
+	sessions, planned bool
 	// strike, and mend behind it.
 	strike func(*bench, context.Context) (mend func(context.Context) error, err error)
 }
 
 var deaths = []death{
-	{"kill_amf", gnb.Keep, false, (*bench).killWorker},
-	{"drain_amf", gnb.Keep, false, (*bench).drainWorker},
-	{"kill_n2_release", gnb.Release, true, (*bench).killTerminator},
-	{"kill_n2_keep", gnb.Keep, false, (*bench).killTerminator},
-	{"kill_n2_retain", gnb.Retain, false, (*bench).killTerminator},
-	{"kill_gnb", gnb.Keep, true, (*bench).killGNB},
+	{"kill_amf", gnb.Keep, false, true, false, (*bench).killWorker},
+	{"drain_amf", gnb.Keep, false, true, true, (*bench).drainWorker},
+	{"kill_n2_release", gnb.Release, true, false, false, (*bench).killTerminator},
+	{"kill_n2_keep", gnb.Keep, false, false, false, (*bench).killTerminator},
+	{"kill_n2_retain", gnb.Retain, false, false, false, (*bench).killTerminator},
+	{"kill_gnb", gnb.Keep, true, false, false, (*bench).killGNB},
 }
 
 // Of each run.
@@ -46,6 +49,8 @@ const (
 	around = 2 * time.Second
 	// visitors are UEs that register and leave, in their turn.
 	visitors = 2000
+	// timely is what a visitor takes that waits for no timer of its own (T3510, T3517 and T3580 are 15 and 16 s, TS 24.501 10.2, 10.3).
+	timely = 5 * time.Second
 )
 
 var errShort = errors.New("falls short")
@@ -81,21 +86,21 @@ func (d death) run(ctx context.Context, o options) error {
 
 // toll is what it has cost.
 type toll struct {
-	reregistered, lost, packets, refused, visits int
-	answers, pagings                             []time.Duration
+	reregistered, lost, packets, refused, late, visits int
+	answers, pagings                                   []time.Duration
 }
 
 func (t *toll) add(o toll) {
 	t.reregistered, t.lost, t.packets = t.reregistered+o.reregistered, t.lost+o.lost, t.packets+o.packets
-	t.refused, t.visits = t.refused+o.refused, t.visits+o.visits
+	t.refused, t.late, t.visits = t.refused+o.refused, t.late+o.late, t.visits+o.visits
 	t.answers, t.pagings = append(t.answers, o.answers...), append(t.pagings, o.pagings...)
 }
 
 func (d death) report(o options, t toll) error {
 	worst := processes.Percentile(t.answers, 100)
-	fmt.Printf("case=%s on=processes runs=%d ues=%d reregistered=%d sessions_lost=%d packets_lost=%d answer_ms=%d answer_max_ms=%d paged_ms=%d paged_max_ms=%d registrations=%d rejected=%d\n",
+	fmt.Printf("case=%s on=processes runs=%d ues=%d reregistered=%d sessions_lost=%d packets_lost=%d answer_ms=%d answer_max_ms=%d paged_ms=%d paged_max_ms=%d registrations=%d rejected=%d late=%d\n",
 		d.name, o.runs, o.ues, t.reregistered, t.lost, t.packets, processes.Percentile(t.answers, 50).Milliseconds(), worst.Milliseconds(),
-		processes.Percentile(t.pagings, 50).Milliseconds(), processes.Percentile(t.pagings, 100).Milliseconds(), t.visits, t.refused)
+		processes.Percentile(t.pagings, 50).Milliseconds(), processes.Percentile(t.pagings, 100).Milliseconds(), t.visits, t.refused, t.late)
 	var errs []error
 	short := func(is bool, format string, values ...any) {
 		if is {
@@ -107,6 +112,7 @@ func (d death) report(o options, t toll) error {
 	short(t.packets > 0 && !d.mayLose, "%d packets were lost", t.packets)
 	short(worst > slowest, "a Service Request was answered after %s, want %s at most", worst.Round(time.Millisecond), slowest)
 	short(t.refused > 0, "%d UEs were rejected", t.refused)
+	short(t.late > 0 && d.sessions, "%d UEs waited for timers of their own", t.late)
 	return errors.Join(errs...)
 }
 
@@ -168,7 +174,7 @@ func (b *bench) once(ctx context.Context, d death) (t toll, err error) {
 	for n, p := range b.phones {
 		before[n] = p.Status()
 	}
-	visits := b.visitAt(ctx, b.o.rate)
+	visits := b.visitAt(ctx, b.o.rate, d)
 	packets := b.pulses(ctx)
 	wait(ctx, around)
 	mend, err := d.strike(b, ctx)
@@ -197,7 +203,7 @@ func (b *bench) once(ctx context.Context, d death) (t toll, err error) {
 		return t, err
 	}
 	wait(ctx, around)
-	t.visits, t.refused = visits()
+	t.visits, t.refused, t.late = visits()
 	err = processes.Await(ctx, "all UEs", func() error {
 		for _, p := range b.phones {
 			if s := p.Status(); !ready(s) {
@@ -247,23 +253,24 @@ func (b *bench) page(ctx context.Context, p *phone, at waitingPDR) error {
 	return nil
 }
 
-// visitAt has other UEs register and leave, so many a second, until it is ended: how many did, and how many of them were rejected, which is said with the
-// reasons, and when the first and the last of each began.
-func (b *bench) visitAt(ctx context.Context, rate int) (end func() (visits, rejected int)) {
+// visitAt has other UEs register, have a session or not, and leave, so many a second, until it is ended: how many did, and how many of them were rejected, or late, which is
+// said with the reasons, and when the first and the last of each began.
+func (b *bench) visitAt(ctx context.Context, rate int, d death) (end func() (visits, rejected, late int)) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	began := time.Now()
-	visits, rejected := 0, map[string][]time.Duration{}
+	visits, rejected, late := 0, map[string][]time.Duration{}, map[string][]time.Duration{}
 	wg.Go(func() {
 		tick := time.NewTicker(time.Second / time.Duration(rate))
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			p := b.access.ueAt(b.o.ues+b.visits%visitors, false, 1)
+			p := b.access.guest(b.o.ues+b.visits%visitors, d.sessions, 1)
 			b.visits++
 			since := time.Since(began)
 			wg.Go(func() {
 				defer p.off()
+				waits := time.Now()
 				once, done := context.WithTimeout(context.WithoutCancel(ctx), answerLimit)
 				defer done()
 				b.access.gnbs[1].Add(p.UE)
@@ -279,7 +286,15 @@ func (b *bench) visitAt(ctx context.Context, rate int) (end func() (visits, reje
 					}
 					wait(once, 100*time.Millisecond)
 				}
-				c := p.Status().Counters
+				if !d.planned {
+					waits = time.Now()
+				}
+				if d.sessions && p.Wait(once, ready) != nil {
+					why = errors.New("no session")
+				}
+				took := time.Since(waits)
+				s := p.Status()
+				c := s.Counters
 				_ = p.Deregister(once, true)
 				b.access.gnbs[1].Remove(p.UE)
 				mu.Lock()
@@ -289,6 +304,10 @@ func (b *bench) visitAt(ctx context.Context, rate int) (end func() (visits, reje
 					reason := fmt.Sprintf("%d rejects, in time %t, %v", c.Rejects, once.Err() == nil, why)
 					rejected[reason] = append(rejected[reason], since)
 				}
+				if took > timely {
+					reason := fmt.Sprintf("%s, %s", took.Round(time.Second), s.LastError)
+					late[reason] = append(late[reason], since)
+				}
 			})
 			select {
 			case <-ctx.Done():
@@ -296,16 +315,20 @@ func (b *bench) visitAt(ctx context.Context, rate int) (end func() (visits, reje
 			}
 		}
 	})
-	return func() (int, int) {
+	return func() (int, int, int) {
 		cancel()
 		wg.Wait()
-		count := 0
-		for reason, times := range rejected {
-			fmt.Printf("# %d UEs that came from %s to %s: %s\n", len(times), slices.Min(times).Round(time.Millisecond), slices.Max(times).Round(time.Millisecond), reason)
-			count += len(times)
-		}
-		return visits, count
+		return visits, said("rejected", rejected), said("late", late)
 	}
+}
+
+// said of how many UEs that is, and why.
+func said(what string, by map[string][]time.Duration) (count int) {
+	for reason, times := range by {
+		fmt.Printf("# %d UEs that came from %s to %s are %s: %s\n", len(times), slices.Min(times).Round(time.Millisecond), slices.Max(times).Round(time.Millisecond), what, reason)
+		count += len(times)
+	}
+	return count
 }
 
 // downlink is where the UPF sends a UE's packets.

@@ -14,13 +14,15 @@ func TestWhatFallsShort(t *testing.T) {
 		toll  toll
 		want  string // "": nothing
 	}{
-		"nothing happened":                   {"kill_amf", toll{answers: fast}, ""},
-		"a UE has registered anew":           {"kill_amf", toll{answers: fast, reregistered: 1}, "1 UEs registered anew"},
-		"a session is lost":                  {"drain_amf", toll{answers: fast, lost: 2}, "2 sessions were lost"},
-		"packets are lost":                   {"kill_n2_retain", toll{answers: fast, packets: 3}, "3 packets were lost"},
-		"packets are lost where gNBs decide": {"kill_n2_release", toll{answers: fast, packets: 3}, ""},
-		"an answer came late":                {"kill_gnb", toll{answers: []time.Duration{time.Second, 2 * time.Second}}, "answered after 2s, want 1.5s"},
-		"a UE was rejected":                  {"kill_amf", toll{answers: fast, refused: 1}, "1 UEs were rejected"},
+		"nothing happened":                     {"kill_amf", toll{answers: fast}, ""},
+		"a UE has registered anew":             {"kill_amf", toll{answers: fast, reregistered: 1}, "1 UEs registered anew"},
+		"a session is lost":                    {"drain_amf", toll{answers: fast, lost: 2}, "2 sessions were lost"},
+		"packets are lost":                     {"kill_n2_retain", toll{answers: fast, packets: 3}, "3 packets were lost"},
+		"packets are lost where gNBs decide":   {"kill_n2_release", toll{answers: fast, packets: 3}, ""},
+		"an answer came late":                  {"kill_gnb", toll{answers: []time.Duration{time.Second, 2 * time.Second}}, "answered after 2s, want 1.5s"},
+		"a UE was rejected":                    {"kill_amf", toll{answers: fast, refused: 1}, "1 UEs were rejected"},
+		"a UE has waited":                      {"drain_amf", toll{answers: fast, late: 1}, "1 UEs waited for timers of their own"},
+		"a UE has waited for an N2 terminator": {"kill_n2_release", toll{answers: fast, late: 1}, ""},
 	} {
 		for _, d := range deaths {
 			if d.name != x.death {
