@@ -536,8 +536,8 @@ func (t *turn) acceptHeard() {
 
 func askAcceptAgain(t *turn) {
 	setup, err := t.setupRequest()
-	if err != nil || !t.acceptUnheard() { // of a record of another program, perhaps
-		t.over("there is no accept that could be transferred again")
+	if err != nil || !t.acceptUnheard() {
+		t.over("a record of a program that knows more steps")
 		t.due(dueAccess, accessTime)
 		return
 	}
