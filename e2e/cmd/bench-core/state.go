@@ -31,12 +31,12 @@ type death struct {
 }
 
 var deaths = []death{
-	{"kill_amf", gnb.Keep, false, true, false, (*bench).killWorker},
-	{"drain_amf", gnb.Keep, false, true, true, (*bench).drainWorker},
-	{"kill_n2_release", gnb.Release, true, false, false, (*bench).killTerminator},
-	{"kill_n2_keep", gnb.Keep, false, false, false, (*bench).killTerminator},
-	{"kill_n2_retain", gnb.Retain, false, false, false, (*bench).killTerminator},
-	{"kill_gnb", gnb.Keep, true, false, false, (*bench).killGNB},
+	{name: "kill_amf", onLoss: gnb.Keep, sessions: true, strike: (*bench).killWorker},
+	{name: "drain_amf", onLoss: gnb.Keep, sessions: true, planned: true, strike: (*bench).drainWorker},
+	{name: "kill_n2_release", onLoss: gnb.Release, mayLose: true, strike: (*bench).killTerminator},
+	{name: "kill_n2_keep", onLoss: gnb.Keep, strike: (*bench).killTerminator},
+	{name: "kill_n2_retain", onLoss: gnb.Retain, strike: (*bench).killTerminator},
+	{name: "kill_gnb", onLoss: gnb.Keep, mayLose: true, strike: (*bench).killGNB},
 }
 
 // Of each run.

@@ -94,7 +94,7 @@ func (t *turn) establish(c Create) {
 // createAgain: the session is there. The same request has the same answer; another one means that the UE has no session
 // (TS 24.501 6.4.1.7 b), so the one that is there goes first.
 func (t *turn) createAgain(c Create) {
-	if a := t.s.Answered; a != nil && a.Digest == digest(c.N1) && t.s.Phase == record.Establishing {
+	if isMadeFor(t.s, c) {
 		t.asker = c.From
 		t.heardFrom(c.AMF)
 		t.reply(Created{Ref: t.s.Ref()})
@@ -107,12 +107,16 @@ func (t *turn) createAgain(c Create) {
 	t.end(endForAnother, 0)
 }
 
+// isMadeFor says of a session whether it is being made for that request.
+func isMadeFor(s *record.Session, c Create) bool {
+	return s.Phase == record.Establishing && s.Answered != nil && s.Answered.Digest == digest(c.N1)
+}
+
 // SaidAgain answers the request of the establishment that is under way, once that is kept: an AMF whose pod has died asks again, and takes no transfer of the session before
 // it has its name, for which the procedure waits. Nothing else comes of it; nil: the event is something else.
 func SaidAgain(s State, e Event) []Effect {
 	c, is := e.(Create)
-	if rec := s.Record; is && rec != nil && s.Create == nil && rec.Phase == record.Establishing && rec.AMF.InstanceID == c.AMF.InstanceID &&
-		rec.Answered != nil && rec.Answered.Digest == digest(c.N1) {
+	if rec := s.Record; is && rec != nil && s.Create == nil && rec.AMF.InstanceID == c.AMF.InstanceID && isMadeFor(rec, c) {
 		return []Effect{Reply{To: c.From, Body: Created{Ref: rec.Ref()}}}
 	}
 	return nil
@@ -536,8 +540,13 @@ func (t *turn) acceptHeard() {
 
 func askAcceptAgain(t *turn) {
 	setup, err := t.setupRequest()
-	if err != nil || !t.acceptUnheard() {
-		t.over("a record of a program that knows more steps")
+	switch {
+	case err != nil:
+		t.over(err.Error())
+		t.due(dueAccess, accessTime)
+		return
+	case !t.acceptUnheard(): // the holder before has died, and it is too late
+		t.over("no answer of the AMF")
 		t.due(dueAccess, accessTime)
 		return
 	}

@@ -520,28 +520,24 @@ func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
 		s.behind = append(s.behind, out.Effects...)
 		r.writeSoon(s)
 	default:
-		if out.Ahead && r.lists(out.State.Record) {
+		if out.Ahead && r.lists(out.State.Record.Unit.NodeID) {
 			out.Effects = r.askAhead(s, out.Effects)
 		}
 		r.commit(s, is, out.Due, &write{effects: out.Effects, before: before, event: e})
 	}
 }
 
-// lists says whether the session's unit has listed what it has, so that what a holder that dies has left there is found (sweep).
-func (r *Runner) lists(rec *record.Session) bool {
-	if rec == nil {
-		return false
-	}
-	u := r.units[rec.Unit.NodeID]
+// lists says whether a unit has listed what it has, so that what a holder that dies has left there is found (sweep).
+func (r *Runner) lists(nodeID string) bool {
+	u := r.units[nodeID]
 	return u != nil && u.lists
 }
 
 // askAhead asks the unit, and returns the other effects. What it answers waits for the write.
-func (r *Runner) askAhead(s *session, list []procedure.Effect) []procedure.Effect {
-	ofUnit := func(e procedure.Effect) bool { _, is := e.(procedure.AskUnit); return is }
-	var asks, rest []procedure.Effect
+func (r *Runner) askAhead(s *session, list []procedure.Effect) (rest []procedure.Effect) {
+	var asks []procedure.Effect
 	for _, e := range list {
-		if ofUnit(e) {
+		if _, ofUnit := e.(procedure.AskUnit); ofUnit {
 			asks = append(asks, e)
 		} else {
 			rest = append(rest, e)

@@ -274,16 +274,11 @@ func (r *Runner) list(nodeID string, then func(listed []Listed, can bool)) {
 	r.w.List(nodeID, func(listed []Listed, err error) {
 		switch {
 		case r.stopped:
-		case err == nil:
+		case err == nil || errors.Is(err, ErrNoList):
 			if u := r.units[nodeID]; u != nil {
-				u.lists = true
+				u.lists = err == nil
 			}
-			then(listed, true)
-		case errors.Is(err, ErrNoList):
-			if u := r.units[nodeID]; u != nil {
-				u.lists = false
-			}
-			then(nil, false)
+			then(listed, err == nil)
 		default:
 			r.w.After(settleEvery, func() { r.list(nodeID, then) })
 		}
