@@ -52,10 +52,15 @@ test:
 
 # In these one thing happens after the other, or they are tools: -race, which takes ten times as long, would find nothing. It needs cgo. None that fails hides others.
 WITHOUT_RACE := /images/.*/(simulation|procedure|n1|n2)$$|/core5g/(charts|hack|operators/api|e2e/([^r]|re))
+# Nor are those with it that need Kubernetes' libraries, themselves or their tests: these would be compiled and linked anew for longer than all else takes. RACE=all has them too.
+OF_KUBERNETES := {{range .Deps}}{{if eq . "k8s.io/apimachinery/pkg/apis/meta/v1"}}{{$$.ImportPath}}{{end}}{{end}}
 unit:
 	@failed=0; \
-	CGO_ENABLED=1 $(GO) test -race -short $(OF_TESTS) $$($(GO) list ./... | grep -vE '$(WITHOUT_RACE)') || failed=1; \
-	$(GO) test -short $(OF_TESTS) $$($(GO) list ./... | grep -E '$(WITHOUT_RACE)') || failed=1; \
+	all=$$($(GO) list ./...) && without=$$(echo "$$all" | grep -E '$(WITHOUT_RACE)'; \
+		test '$(RACE)' = all || $(GO) list -test -f '$(OF_KUBERNETES)' ./... | sed 's/ .*//; s/\.test$$//') && \
+	with=$$(echo "$$all" | grep -vxF "$$without") || exit 1; \
+	CGO_ENABLED=1 $(GO) test -race -short $(OF_TESTS) $$with || failed=1; \
+	$(GO) test -short $(OF_TESTS) $$(echo "$$all" | grep -xF "$$without") || failed=1; \
 	$(MAKE) --no-print-directory -C images unit || failed=1; \
 	exit $$failed
 

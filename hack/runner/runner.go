@@ -33,7 +33,7 @@ type Step struct {
 	Func func(ctx context.Context, log io.Writer) error
 	// Echo copies the step's output to the terminal too.
 	Echo bool
-	// Limit ends a step that hangs; zero means 30 minutes.
+	// Limit ends a step that hangs; zero means UsualLimit.
 	Limit time.Duration
 }
 
@@ -57,6 +57,9 @@ type Runner struct {
 	done int
 }
 
+// UsualLimit is that of a step that says none.
+const UsualLimit = 30 * time.Minute
+
 // every how often a line is printed while a step runs long.
 const (
 	progressFirst = 5 * time.Second
@@ -67,6 +70,16 @@ const (
 
 // Run runs one step.
 func (r *Runner) Run(ctx context.Context, step Step) Result { return r.end(r.begin(ctx, step)) }
+
+// LeaveOut a step, and say why.
+func (r *Runner) LeaveOut(step Step, why string) {
+	r.done++
+	fmt.Fprintf(r.Out, "%s left out: %s\n", r.prefix(step), why)
+}
+
+func (r *Runner) prefix(step Step) string {
+	return fmt.Sprintf("[%2d/%d] %-34s", r.done, r.Total, step.Name)
+}
 
 // Beside begins a step that runs beside those that are run next. end waits for it, once, and says how it went.
 func (r *Runner) Beside(ctx context.Context, step Step) (end func() Result) {
@@ -94,10 +107,10 @@ func (r *Runner) begin(ctx context.Context, step Step) *running {
 	r.done++
 	path := filepath.Join(r.LogDir, fmt.Sprintf("%02d-%s.log", r.done, slug(step.Name)))
 	if step.Limit == 0 {
-		step.Limit = 30 * time.Minute
+		step.Limit = UsualLimit
 	}
 	x := &running{
-		Step: step, prefix: fmt.Sprintf("[%2d/%d] %-34s", r.done, r.Total, step.Name), start: time.Now(), finished: make(chan outcome, 1),
+		Step: step, prefix: r.prefix(step), start: time.Now(), finished: make(chan outcome, 1),
 		result: Result{Name: step.Name, Log: path},
 	}
 	if x.log, x.result.Err = newLog(path); x.result.Err != nil {
