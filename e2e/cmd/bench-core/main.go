@@ -13,7 +13,7 @@
 // So many UEs are attached and others register, so many a second, while a worker of two dies or is drained, one of two terminators dies, whose gNBs release their UEs,
 // keep them until they are back, or ask for them to be retained, or a gNB dies. A line for each: UEs that registered anew, sessions that are not there any more or
 // other ones, packets of ten a second for each UE that came to nobody, how long the Service Request of an idle UE took that was sent at that moment, and the paging
-// of another one. Who registers has a session too in kill_amf and drain_amf, and is late with that where a timer of the UE's own had to go by. It exits with 1 where a
+// of another one. Who registers has a session too in kill_amf and drain_amf, and is late where a timer of the UE's own had to go by. It exits with 1 where a
 // case falls short (state.go).
 package main
 

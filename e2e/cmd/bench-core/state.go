@@ -23,16 +23,15 @@ type death struct {
 	onLoss gnb.LossMode
 	// mayLose packets: the gNB is what decides, or is dead.
 	mayLose bool
-	// sessions: visitors have a PDU session, and wait for no timer of their own for it. planned: nor for their registration, which a worker that dies takes along
-	// while it does not know whose it is.
-	sessions, planned bool
+	// sessions: visitors have a PDU session, and wait for no timer of their own, neither for it nor for their registration.
+	sessions bool
 	// strike, and mend behind it.
 	strike func(*bench, context.Context) (mend func(context.Context) error, err error)
 }
 
 var deaths = []death{
 	{name: "kill_amf", onLoss: gnb.Keep, sessions: true, strike: (*bench).killWorker},
-	{name: "drain_amf", onLoss: gnb.Keep, sessions: true, planned: true, strike: (*bench).drainWorker},
+	{name: "drain_amf", onLoss: gnb.Keep, sessions: true, strike: (*bench).drainWorker},
 	{name: "kill_n2_release", onLoss: gnb.Release, mayLose: true, strike: (*bench).killTerminator},
 	{name: "kill_n2_keep", onLoss: gnb.Keep, strike: (*bench).killTerminator},
 	{name: "kill_n2_retain", onLoss: gnb.Retain, strike: (*bench).killTerminator},
@@ -285,9 +284,6 @@ func (b *bench) visitAt(ctx context.Context, rate int, d death) (end func() (vis
 						why = err
 					}
 					wait(once, 100*time.Millisecond)
-				}
-				if !d.planned {
-					waits = time.Now()
 				}
 				if d.sessions && p.Wait(once, ready) != nil {
 					why = errors.New("no session")

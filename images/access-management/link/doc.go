@@ -4,7 +4,7 @@
 // associations there are, and hands over what their gNBs send. A message is the terminator's until the worker has said Done: whoever holds
 // the shard next gets it again.
 //
-//	worker -> terminator   Hello, Holds, LetsGo, Send, Done, Remember, Share, HangUp
+//	worker -> terminator   Hello, Holds, LetsGo, Send, Done, Keep, Remember, Share, HangUp
 //	terminator -> worker   Welcome, Opened, Ended, Node, Deliver, NotSent
 //
 // Both ends ping with empty frames, so that a peer that is gone without a word is found.

@@ -14,6 +14,8 @@ type Hello struct {
 	Worker string `cbor:"1,keyasint"`
 	// Shards of the set are numbered from 1 to this.
 	Shards uint16 `cbor:"2,keyasint"`
+	// Resumes: it can go on with UEs that another worker had kept (Keep).
+	Resumes bool `cbor:"3,keyasint,omitempty"`
 }
 
 // Holds says that the worker holds a shard from now on. A later epoch takes it from an earlier one.
@@ -51,6 +53,13 @@ type Send struct {
 // Done says that everything that a message asked for is in the store.
 type Done struct {
 	Number uint64 `cbor:"0,keyasint"`
+}
+
+// Keep says that a message is done with, as long as its worker lives: of what it has begun the store knows nothing yet. The next holder has it again, with UE, which is the
+// AMF UE NGAP ID that the gNB may have been told; unless Done follows, or its UE has given up by then. It does not count as waiting.
+type Keep struct {
+	Number uint64 `cbor:"0,keyasint"`
+	UE     uint64 `cbor:"1,keyasint"`
 }
 
 // Remember has the terminator keep what a gNB has said of itself, and tell it all workers. The octets are a record.GNB; it does not read them.
@@ -121,6 +130,10 @@ type Deliver struct {
 	Of uint64 `cbor:"6,keyasint,omitempty"`
 	// At is when it came, by the terminator's clock, Unix time in ms; 0 of a terminator that does not say.
 	At int64 `cbor:"7,keyasint,omitempty"`
+	// Keeps: the terminator understands Keep.
+	Keeps bool `cbor:"8,keyasint,omitempty"`
+	// UE of a Keep of a holder before; 0: it was not kept.
+	UE uint64 `cbor:"9,keyasint,omitempty"`
 }
 
 // Came is the message's place among those that came.
@@ -148,6 +161,7 @@ func (*Done) kind() byte     { return 5 }
 func (*Remember) kind() byte { return 6 }
 func (*Share) kind() byte    { return 7 }
 func (*HangUp) kind() byte   { return 8 }
+func (*Keep) kind() byte     { return 9 }
 func (*Welcome) kind() byte  { return 16 }
 func (*Opened) kind() byte   { return 17 }
 func (*Ended) kind() byte    { return 18 }
@@ -159,7 +173,7 @@ func (*NotSent) kind() byte  { return 21 }
 var kinds = map[byte]func() Frame{
 	1: func() Frame { return &Hello{} }, 2: func() Frame { return &Holds{} }, 3: func() Frame { return &LetsGo{} },
 	4: func() Frame { return &Send{} }, 5: func() Frame { return &Done{} }, 6: func() Frame { return &Remember{} },
-	7: func() Frame { return &Share{} }, 8: func() Frame { return &HangUp{} },
+	7: func() Frame { return &Share{} }, 8: func() Frame { return &HangUp{} }, 9: func() Frame { return &Keep{} },
 	16: func() Frame { return &Welcome{} }, 17: func() Frame { return &Opened{} }, 18: func() Frame { return &Ended{} },
 	19: func() Frame { return &Node{} }, 20: func() Frame { return &Deliver{} }, 21: func() Frame { return &NotSent{} },
 }

@@ -197,17 +197,31 @@ func (t *turn) authenticated(m *n1.AuthenticationResponse) {
 		t.out.Refused = "nobody has asked"
 		return
 	}
+	right := c.eap == nil && len(m.RES) == 16 && bytes.Equal(t.in.Keys.HXRES(c.rand, m.RES), c.hxres)
+	if !right && t.ofBefore() {
+		return
+	}
 	t.answeredCommand()
 	switch {
 	case c.eap != nil && m.EAP != nil:
 		c.reply = m.EAP
-	case c.eap == nil && len(m.RES) == 16 && bytes.Equal(t.in.Keys.HXRES(c.rand, m.RES), c.hxres):
+	case right:
 		c.response = m.RES
 	default:
 		t.notHim(nil, "a wrong answer to the challenge")
 		return
 	}
 	t.next(regConfirm)
+}
+
+// ofBefore says, once, that what the UE has answered may be to the challenge of a holder before, and is none to this: T3560 asks again.
+func (t *turn) ofBefore() bool {
+	if !t.live.challenged {
+		return false
+	}
+	t.live.challenged = false
+	t.out.Refused = "it may be the answer to a challenge of before"
+	return true
 }
 
 // notHim: TS 24.501 5.4.1.3.5. A UE that was known by its 5G-GUTI may be another than that: it is asked once who it is.
@@ -240,6 +254,9 @@ func (t *turn) authenticationFailed(m *n1.AuthenticationFailure) {
 	}
 	if m.AUTS != nil && slices.Equal(m.AUTS[:], c.said) { // the access network has brought it twice: it is of the challenge before
 		t.out.Refused = "the same failure again"
+		return
+	}
+	if t.ofBefore() {
 		return
 	}
 	t.answeredCommand()

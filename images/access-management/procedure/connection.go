@@ -25,8 +25,7 @@ import (
 
 // attach the UE to where its message came from.
 func (t *turn) attach(e Initial) {
-	at := e.At
-	at.RAN, at.AMF = uint32(e.Message.RAN), t.in.Attachment()
+	at := t.connectionOf(e)
 	at.Set, at.Setting, at.Releasing, at.Secured = false, false, false, false
 	old := t.s.N2
 	t.s.N2, t.s.Unreached = &at, false

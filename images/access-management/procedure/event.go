@@ -16,7 +16,8 @@ type Token uint64
 
 // Initial is a UE's first message on a new connection (TS 38.413 8.6.1).
 type Initial struct {
-	// At is the connection, without an AMF UE NGAP ID.
+	// At is the connection, without an AMF UE NGAP ID; or with the one that its access network may have been told by a holder before, which has challenged the UE
+	// perhaps, and of which nothing else is known.
 	At      record.Attachment
 	Message *n2.InitialUEMessage
 	// Storm: nothing that has its UE do much is to begin; the UE comes back after T3346.

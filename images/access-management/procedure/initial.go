@@ -35,7 +35,7 @@ func (t *turn) initial(e Initial) {
 		t.abandon()
 		t.attach(e)
 		t.s.N2.Secured = protected && !t.mustProve()
-		t.live.nas = slices.Clone(e.Message.NAS)
+		t.live.nas, t.live.challenged = slices.Clone(e.Message.NAS), e.At.AMF != 0
 		t.register(m, plain, protected, e.Storm)
 	case *n1.ServiceRequest:
 		if !known || !protected || t.s.Phase == record.Deregistered {
@@ -92,10 +92,19 @@ func (t *turn) abandon() {
 	t.paged()
 }
 
+// connectionOf a first message, with its AMF UE NGAP ID: a new one, unless its access network may have been told one.
+func (t *turn) connectionOf(e Initial) record.Attachment {
+	at := e.At
+	at.RAN = uint32(e.Message.RAN)
+	if at.AMF == 0 {
+		at.AMF = t.in.Attachment()
+	}
+	return at
+}
+
 // turnAway a UE of which nothing is kept, or that has not shown to be the one that is: it is told, and let go of.
 func (t *turn) turnAway(e Initial, m n1.Message) {
-	at := e.At
-	at.RAN, at.AMF = uint32(e.Message.RAN), t.in.Attachment()
+	at := t.connectionOf(e)
 	if m != nil {
 		if b, err := n1.Encode(m); err == nil {
 			t.says(n1.Downlink, b)

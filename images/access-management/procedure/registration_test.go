@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -22,6 +23,12 @@ var (
 		s.Notified = "http://udm/subscriptions/2"
 		return s
 	})
+	begunBefore = act{name: "UE: Registration Request, SUCI, with which a holder before had begun", event: func(tr *teller) Event {
+		e := asksIn.event(tr).(Initial)
+		e.At.AMF = record.AttachmentID(shard, 77)
+		return e
+	}}
+	wrongRES   = bytes.Repeat([]byte{9}, 16)
 	sameVector = answers("AUSF: 5G-AKA vector", func(n Number) Event { return aka(n) })
 )
 
@@ -114,6 +121,16 @@ func TestRegistration(t *testing.T) {
 		{name: "the UE's SQN is another, and its access network brings that twice: it is of the challenge before", acts: []act{
 			asksIn, vector, failsWith(n1.CauseSynchFailure, &n1.Resynchronisation{7}), sameVector, failsWith(n1.CauseSynchFailure, &n1.Resynchronisation{7}), responds,
 			confirms,
+		}},
+		{name: "a holder before had begun with it: what it answers to the challenge of that is none", acts: []act{
+			begunBefore, vector, says("UE: Authentication Response, to the challenge of before", unprotected(&n1.AuthenticationResponse{RES: wrongRES})), responds, confirms,
+		}},
+		{name: "and it is asked for its SQN but once", acts: []act{
+			begunBefore, vector, failsWith(n1.CauseSynchFailure, &n1.Resynchronisation{7}), silent, failsWith(n1.CauseSynchFailure, &n1.Resynchronisation{8}), sameVector, responds,
+		}},
+		{name: "but who answers wrong twice is not who it says", acts: []act{
+			begunBefore, vector, says("UE: Authentication Response, wrong", unprotected(&n1.AuthenticationResponse{RES: wrongRES})),
+			says("UE: Authentication Response, wrong", unprotected(&n1.AuthenticationResponse{RES: wrongRES})),
 		}},
 		{name: "the PCF does not answer: registered without", acts: []act{
 			asksIn, vector, responds, confirms, nobodyElse, completes, recordedToo,

@@ -57,6 +57,8 @@ type live struct {
 	gathered []gathered
 	// challenge is an authentication under way.
 	challenge *challenge
+	// challenged by a holder before, perhaps, whose challenge is not known: the UE's first answer may be to that.
+	challenged bool
 	// suci that the UE has said, as the AUSF takes it.
 	suci string
 	// subscription as long as a registration needs it.

@@ -11,6 +11,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
 )
 
 // Took a frame of a terminator that is for this shard: Deliver, NotSent, or Ended, which is for all. Those of a terminator come in their order.
@@ -117,8 +118,20 @@ func (r *Runner) faulty(terminator string, number uint64, f *n2.Fault) {
 
 // initial: a UE's first message on a connection.
 func (r *Runner) initial(at record.Attachment, m *n2.InitialUEMessage, d *link.Deliver, done func()) {
+	at.AMF = d.UE
 	q, again := queued{Event: procedure.Initial{At: at, Message: m}, octets: d.Message, done: done}, d.Again
+	if d.Keeps {
+		q.keep = func(id uint64) {
+			if r.may() {
+				r.w.Post(at.Terminator, &link.Keep{Number: d.Number, UE: id})
+			}
+		}
+	}
 	if r.declines(q) {
+		return
+	}
+	if at.AMF != 0 {
+		r.beginAgain(at.AMF, q)
 		return
 	}
 	if again && r.attachedAt(at) { // what it began is gone on with
@@ -143,6 +156,24 @@ func (r *Runner) initial(at record.Attachment, m *n2.InitialUEMessage, d *link.D
 		return
 	}
 	r.deliverTemporary(tmsi, q)
+}
+
+// beginAgain with a UE with which a holder before had begun. One that the store knows by now is in the midst of what it began; any other begins anew, under the AMF UE
+// NGAP ID that its gNB may know.
+func (r *Runner) beginAgain(id uint64, q queued) {
+	r.deliverAttached(id, queued{op: func(_ *ue, err error) {
+		var other *otherShardError
+		switch {
+		case errors.Is(err, sessionstore.ErrNotFound):
+			r.counts.BegunAgain++
+			r.stranger(q)
+		case err == nil, errors.As(err, &other):
+			r.counts.Repetitions++
+			r.finish(q)
+		default:
+			r.decline(q, err)
+		}
+	}})
 }
 
 // attachedAt says whether a UE in memory is on that connection.

@@ -76,6 +76,8 @@ type Counts struct {
 	Stale, Skipped uint64
 	// Abandoned requests, whose askers had given up before their turn came.
 	Abandoned uint64
+	// BegunAgain are UEs of which the store knew nothing when a holder before has died, or let go of the shard.
+	BegunAgain uint64
 	// Unreadable messages of gNBs, Repetitions that the holder before had done, NotSent of what was to be sent.
 	Unreadable, Repetitions, NotSent uint64
 }
@@ -359,6 +361,10 @@ func (r *Runner) found(i sessionstore.Index, found sessionstore.Record, err erro
 		}
 	case errors.Is(err, sessionstore.ErrNotFound): // confirmed, under the generation of our lease
 		for _, q := range list {
+			if m, is := q.Event.(procedure.FromAccess); is && r.attached[m.At.AMF] != nil { // what stood before it in the list has made it
+				r.deliver(r.attached[m.At.AMF], q)
+				continue
+			}
 			r.unknown(q)
 		}
 	default: // whoever asks again is told so; what nobody says again waits

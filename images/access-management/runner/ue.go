@@ -42,6 +42,8 @@ type ue struct {
 	life, asked int
 	// undone are told when nothing that was asked for the UE waits for an answer any more: who is asked has it by then, whoever lives.
 	undone []func()
+	// first is told when the store knows of a UE that came as a stranger, or it is one no more: until then its terminator keeps its first message.
+	first func()
 	// together are messages of which nothing has come but another record, which is not written yet; soon: it will be in a moment.
 	together []queued
 	soon     bool
@@ -62,6 +64,8 @@ type queued struct {
 	procedure.Event
 	// done is called when what came of the event is in the store; nil: nobody wants to know.
 	done func()
+	// keep has its terminator keep a first message for the next holder, with that AMF UE NGAP ID, until done is called; nil: it cannot.
+	keep func(id uint64)
 	// kept: done is called when that is there, whatever is asked because of it: who asks may wait for who tells.
 	kept bool
 	// lost is told before, and why, where nothing comes of it; nil: nobody wants to know.
@@ -344,6 +348,24 @@ func (r *Runner) forget(u *ue, why error) {
 	r.finishAll(u)
 	r.finishEach(u.together)
 	u.together = nil
+	r.isKnown(u)
+}
+
+// isStranger: of what a first message has begun the store knows nothing yet. Its terminator keeps it meanwhile, which is to be said before anything else is.
+func (r *Runner) isStranger(u *ue, q *queued) {
+	if q.keep == nil || u.key != "" || u.state.Record == nil || u.state.Record.N2 == nil {
+		return
+	}
+	q.keep(u.state.Record.N2.AMF)
+	u.first, q.done = q.done, nil
+}
+
+// isKnown: the store knows of the UE, or it is none any more.
+func (r *Runner) isKnown(u *ue) {
+	if first := u.first; first != nil {
+		u.first = nil
+		first()
+	}
 }
 
 // finishLater an event, when what was asked for its UE is answered, unless who tells it does not wait for that.
@@ -515,6 +537,7 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 	}
 	r.times(u, out)
 	if out.Lazy || u.key == "" {
+		r.isStranger(u, &q)
 		r.effects(u, out.Effects)
 		r.finishLater(u, q)
 		return
@@ -713,6 +736,7 @@ func (r *Runner) times(u *ue, out procedure.Output) {
 func (r *Runner) written(u *ue, is stored, then []procedure.Effect, together []queued, q queued) {
 	u.stored, u.writing, u.fresh = is, false, false
 	u.state.Record = is.record // the same, once
+	r.isKnown(u)
 	r.follow(u, then, together, q)
 	if !r.stopped {
 		u.queue = append(r.lostAt(is.record), u.queue...)

@@ -157,7 +157,7 @@ func (n *network) hold(shard uint16) *holder {
 	})
 	h.runner.Start()
 	n.term.WorkerCame(h.id)
-	n.term.Took(h.id, &link.Hello{Version: link.Version, Worker: fmt.Sprint(h.id), Shards: mostShards})
+	n.term.Took(h.id, &link.Hello{Version: link.Version, Worker: fmt.Sprint(h.id), Shards: mostShards, Resumes: true})
 	n.term.Took(h.id, &link.Holds{Shard: shard, Epoch: lease.Epoch})
 	n.settle()
 	return h
@@ -335,6 +335,8 @@ func (h *holder) Post(_ string, f link.Frame) {
 		h.note("send %s", words(m))
 	case *link.Done:
 		h.note("done %d", f.Number)
+	case *link.Keep:
+		h.note("keep %d", f.Number)
 	default:
 		h.note("%T", f)
 	}

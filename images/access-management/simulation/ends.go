@@ -204,7 +204,7 @@ func (p *pod) connect(e *end) {
 	x := &wire{w: p.w, p: p, e: e, id: e.last, podLife: p.Life, endLife: e.life, there: map[uint64]bool{}}
 	p.wires[e.slot], e.wires[x.id] = x, x
 	e.t.WorkerCame(x.id)
-	x.toEnd(&link.Hello{Version: link.Version, Worker: p.Name, Shards: p.w.shards})
+	x.toEnd(&link.Hello{Version: link.Version, Worker: p.Name, Shards: p.w.shards, Resumes: true})
 	for _, name := range p.w.shardNames() {
 		if h := p.held[name]; h != nil {
 			x.toEnd(&link.Holds{Shard: h.shard, Epoch: h.lease.Epoch, Leaving: h.leaving})

@@ -6,7 +6,8 @@
 //
 // What was handed over is kept until the worker has said that it is done with it (Done). Where a worker dies, is drained or is slow, the next holder of the
 // shard gets all of that again, in order, marked as Again: messages come at least once, and a worker must recognise what it has seen. What
-// workers send leaves under the newest epoch of the shard alone.
+// workers send leaves under the newest epoch of the shard alone. The first message of a UE that the store does not know yet is kept for longer (Keep): its worker is done with
+// it while it lives, and the next holder begins with it again.
 //
 // Bounds. What waits of one association stops its being read (Pause), so that SCTP slows the gNB down; other associations go on. What has waited
 // for a holder longer than a UE does (Patience) is thrown away, counted by name.

@@ -30,8 +30,10 @@ const (
 	// mostWaiting messages or octets of one association: more are not read from it until half of them are done.
 	mostWaiting       = 1024
 	mostWaitingOctets = 8 << 20
-	// Patience is how long a message waits for somebody to take it: a UE asks again after T3510 and T3517, 15 s (TS 24.501 10.2).
+	// Patience is how long a message waits for somebody to take it, and is kept: a UE asks again after T3510 and T3517, 15 s (TS 24.501 10.2).
 	Patience = 15 * time.Second
+	// mostKept of one association: what is more is not kept.
+	mostKept = 4096
 )
 
 // Config of a terminator.
@@ -90,6 +92,7 @@ type association struct {
 	// lead is the shard that does what concerns the gNB; 0: none has yet.
 	lead            uint16
 	waiting, octets int
+	kept            int
 	paused          bool
 	setup           *setup // nil: no NG Setup is under way
 	answered        bool   // the last one was
@@ -108,6 +111,8 @@ type message struct {
 	again, shared bool
 	// of is the number of the one that is shared by this.
 	of uint64
+	// ue is its UE's AMF UE NGAP ID, of one that is kept; 0: it is not.
+	ue uint64
 }
 
 // shard is a list of messages, in the order in which they came, and who does them.
@@ -148,11 +153,15 @@ func (t *Terminator) Ended(id uint64, why string) {
 	delete(t.associations, id)
 	for n := range t.shards {
 		t.forget(n, Orphaned, func(m *message) bool { return m.association == id && m.to == 0 })
+		t.forget(n, unkept, func(m *message) bool { return m.association == id && m.ue != 0 })
 	}
 	for _, w := range t.greeted() {
 		t.w.Tell(w, &link.Ended{Association: id, Why: why})
 	}
 }
+
+// unkept is what is not counted: a message was done with, and is kept no more.
+const unkept Happening = ""
 
 // forget messages of a shard that are like this.
 func (t *Terminator) forget(n int, counted Happening, like func(*message) bool) {
@@ -161,7 +170,9 @@ func (t *Terminator) forget(n int, counted Happening, like func(*message) bool) 
 		if !like(m) {
 			return false
 		}
-		t.count(counted)
+		if counted != unkept {
+			t.count(counted)
+		}
 		t.gone(m)
 		return true
 	})
@@ -205,15 +216,23 @@ func (t *Terminator) put(n uint16, id uint64, octets []byte, of *message) uint64
 func (t *Terminator) gone(m *message) {
 	delete(t.messages, m.number)
 	a := t.associations[m.association]
-	if a == nil {
-		return
+	switch {
+	case a == nil:
+	case m.ue != 0:
+		a.kept--
+	default:
+		t.waitsNot(a, m)
+		t.settle(a)
 	}
+}
+
+// waitsNot: a message of the association waits no more.
+func (t *Terminator) waitsNot(a *association, m *message) {
 	a.waiting, a.octets = a.waiting-1, a.octets-len(m.octets)
 	if a.paused && a.waiting <= mostWaiting/2 && a.octets <= mostWaitingOctets/2 {
 		a.paused = false
 		t.w.Pause(a.id, false)
 	}
-	t.settle(a)
 }
 
 // unassigned is the list of messages for any shard, while there is none that is held, and will be for a while.
@@ -274,11 +293,12 @@ func (t *Terminator) deliver(m *message) {
 	}
 	t.w.Tell(holder, &link.Deliver{
 		Number: m.number, Association: m.association, Shard: m.shard, Again: m.again, Shared: m.shared, Message: m.octets, Of: m.of, At: m.came.UnixMilli(),
+		Keeps: true, UE: m.ue,
 	})
 	m.again = true
 }
 
-// Tick throws away what has waited too long for somebody to take it, but for what all shards must hear, and sends answers to NG Setups that have waited. It is to
+// Tick throws away what is kept for longer than its UE waits, what has waited too long for somebody to take it, but for what all shards must hear, and sends answers to NG Setups that have waited. It is to
 // be called every half second or so.
 func (t *Terminator) Tick() {
 	for _, id := range slices.Sorted(maps.Keys(t.associations)) {
@@ -286,18 +306,22 @@ func (t *Terminator) Tick() {
 	}
 	since := t.w.Now().Add(-Patience)
 	for n := range t.shards {
+		t.forget(n, unkept, func(m *message) bool { return m.ue != 0 && m.came.Before(since) })
 		t.forget(n, Expired, func(m *message) bool { return m.to == 0 && !m.shared && m.waits.Before(since) })
 	}
 }
 
-// Waiting is how many messages are on their way, and how many of them nobody has taken.
+// Waiting is how many messages are on their way, and how many of them nobody has taken. Those that are kept are not.
 func (t *Terminator) Waiting() (all, untaken int) {
 	for _, m := range t.messages {
-		if m.to == 0 {
-			untaken++
+		switch {
+		case m.to == 0:
+			all, untaken = all+1, untaken+1
+		case m.ue == 0:
+			all++
 		}
 	}
-	return len(t.messages), untaken
+	return all, untaken
 }
 
 // mostStreams of an association are used for UEs. SCTP over UDP agrees on 65,535, and both ends keep memory for each that was used once; a message that is lost holds up

@@ -1,8 +1,10 @@
 package terminator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +14,7 @@ import (
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/ngapcause"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // stage is a World that writes down what happens, a line each.
@@ -66,6 +68,9 @@ func (s *stage) Tell(worker uint64, f link.Frame) {
 		if f.Shared {
 			what += " shared"
 		}
+		if f.UE != 0 {
+			what += fmt.Sprintf(" as UE %d", f.UE)
+		}
 		s.say("worker %d <- %d for shard %d of gNB %d%s", worker, f.Number, f.Shard, f.Association, what)
 	default:
 		s.say("worker %d <- %s %v", worker, strings.TrimPrefix(fmt.Sprintf("%T", f), "*link."), cmpText(f))
@@ -79,7 +84,7 @@ func cmpText(f link.Frame) string {
 // happened is what has happened since it was asked last.
 func (s *stage) happened(want ...string) {
 	s.t.Helper()
-	if diff := cmp.Diff(want, s.lines); diff != "" {
+	if diff := gocmp.Diff(want, s.lines); diff != "" {
 		s.t.Errorf("what happened (-want +got):\n%s", diff)
 	}
 	s.lines = nil
@@ -87,7 +92,7 @@ func (s *stage) happened(want ...string) {
 
 func (s *stage) worker(id uint64, name string, held ...uint16) {
 	s.term.WorkerCame(id)
-	s.term.Took(id, &link.Hello{Version: link.Version, Worker: name, Shards: shards})
+	s.term.Took(id, &link.Hello{Version: link.Version, Worker: name, Shards: shards, Resumes: name != "old"})
 	for _, n := range held {
 		s.term.Took(id, &link.Holds{Shard: n, Epoch: id})
 	}
@@ -184,6 +189,74 @@ func TestWhatIsNotDoneIsTheNextHolders(t *testing.T) {
 				t.Errorf("%d messages wait, %d of them for anybody", all, untaken)
 			}
 		})
+	}
+}
+
+// A first message that is kept waits for nobody, and is the next holder's, with the AMF UE NGAP ID that the gNB may know: until its worker is done with it, the association
+// has ended, or its UE has given up. A worker of before could not go on with it.
+func TestWhatIsKeptIsTheNextHolders(t *testing.T) {
+	for name, tt := range map[string]struct {
+		then func(s *stage)
+		next string
+		want []string
+	}{
+		"the worker dies":         {want: []string{"worker 3 <- 1 for shard 1 of gNB 10 again as UE 77", "worker 3 <- 2 for shard 1 of gNB 10 again"}},
+		"it was done with":        {then: func(s *stage) { s.term.Took(1, &link.Done{Number: 1}) }, want: []string{"worker 3 <- 2 for shard 1 of gNB 10 again"}},
+		"another says to keep it": {then: func(s *stage) { s.term.Took(2, &link.Keep{Number: 2, UE: 78}) }, want: []string{"worker 3 <- 1 for shard 1 of gNB 10 again as UE 77", "worker 3 <- 2 for shard 1 of gNB 10 again"}},
+		"the association ends":    {then: func(s *stage) { s.term.Ended(10, "gone") }, want: []string{"worker 3 <- 2 for shard 1 of gNB 10 again"}},
+		"its UE has given up": {then: func(s *stage) {
+			s.now = s.now.Add(Patience + time.Second)
+			s.term.Tick()
+		}, want: []string{"worker 3 <- 2 for shard 1 of gNB 10 again"}},
+		"the next one is of before": {next: "old", want: []string{"worker 3 <- 2 for shard 1 of gNB 10 again"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.worker(1, "one", 1)
+			s.worker(2, "two")
+			s.term.Opened(10, 5, "gnb", "amf")
+			s.term.Received(10, s.initial(0, 0))
+			s.term.Received(10, s.uplink(1, 2))
+			s.term.Took(1, &link.Keep{Number: 1, UE: 77})
+			if all, untaken := s.term.Waiting(); all != 1 || untaken != 0 {
+				t.Errorf("%d messages wait, %d for anybody", all, untaken)
+			}
+			if tt.then != nil {
+				tt.then(s)
+			}
+			s.term.WorkerGone(1)
+			s.worker(3, cmp.Or(tt.next, "three"))
+			s.quiet()
+			s.term.Took(3, &link.Holds{Shard: 1, Epoch: 3})
+			s.happened(tt.want...)
+			if s.counts[Expired] != 0 {
+				t.Errorf("%d expired: nothing has waited", s.counts[Expired])
+			}
+		})
+	}
+}
+
+// What is kept does not pause its association, however much it is; and what is too much is not kept.
+func TestHowMuchIsKept(t *testing.T) {
+	s := newStage(t)
+	s.worker(1, "one", 1)
+	s.term.Opened(10, 5, "gnb", "amf")
+	s.quiet()
+	for n := range uint64(mostKept + 1) {
+		s.term.Received(10, s.initial(0, 0))
+		s.term.Took(1, &link.Keep{Number: n + 1, UE: n + 1})
+	}
+	if slices.ContainsFunc(s.lines, func(line string) bool { return strings.HasPrefix(line, "pause") }) {
+		t.Error("the association was paused")
+	}
+	if got := len(s.term.messages); got != mostKept {
+		t.Errorf("%d are kept, want %d", got, mostKept)
+	}
+	for n := range uint64(mostKept) {
+		s.term.Took(1, &link.Done{Number: n + 1})
+	}
+	if a := s.term.associations[10]; a.kept != 0 || a.waiting != 0 || a.octets != 0 || len(s.term.messages) != 0 {
+		t.Errorf("of %d messages %d are kept and %d wait, of %d octets", len(s.term.messages), a.kept, a.waiting, a.octets)
 	}
 }
 
@@ -447,7 +520,7 @@ func TestAnNGSetupIsAnsweredWhenAllAreDone(t *testing.T) {
 			}
 			s.term.Took(worker, &link.Done{Number: n + 1})
 		}
-		if diff := cmp.Diff([]string{response.Kind().String(), other.Kind().String()}, left(s)); diff != "" {
+		if diff := gocmp.Diff([]string{response.Kind().String(), other.Kind().String()}, left(s)); diff != "" {
 			t.Errorf("what has left (-want +is):\n%s", diff)
 		}
 	})
@@ -487,7 +560,7 @@ func TestAnNGSetupIsAnsweredWhenAllAreDone(t *testing.T) {
 			if tt.want {
 				want = []string{response.Kind().String(), other.Kind().String()}
 			}
-			if diff := cmp.Diff(want, kinds); diff != "" {
+			if diff := gocmp.Diff(want, kinds); diff != "" {
 				t.Errorf("what has left (-want +is):\n%s", diff)
 			}
 			if s.quiet(); tt.want {

@@ -11,8 +11,8 @@ import (
 
 type worker struct {
 	name string
-	// greeted: it has said Hello.
-	greeted bool
+	// greeted: it has said Hello. resumes: it can go on with what was kept.
+	greeted, resumes bool
 }
 
 // WorkerCame: a worker has connected. It gets a number that no other connection ever had.
@@ -71,6 +71,8 @@ func (t *Terminator) Took(id uint64, f link.Frame) {
 		t.send(id, f)
 	case *link.Done:
 		t.done(id, f.Number)
+	case *link.Keep:
+		t.keep(id, f)
 	case *link.Remember:
 		t.remember(id, f)
 	case *link.Share:
@@ -93,7 +95,7 @@ func (t *Terminator) greet(id uint64, w *worker, f *link.Hello) {
 		t.w.Drop(id, fmt.Sprintf("worker %s knows of %d shards, this terminator of %d", f.Worker, f.Shards, len(t.shards)-1))
 		return
 	}
-	w.name, w.greeted = f.Worker, true
+	w.name, w.greeted, w.resumes = f.Worker, true, f.Resumes
 	t.w.Tell(id, &link.Welcome{Version: link.Version, Terminator: t.name})
 	for _, n := range slices.Sorted(maps.Keys(t.associations)) {
 		a := t.associations[n]
@@ -116,6 +118,9 @@ func (t *Terminator) holds(id uint64, f *link.Holds) {
 	if !t.holder(id, f.Shard, f.Epoch) {
 		t.vacate(s)
 		s.holder, s.epoch = id, f.Epoch
+		if !t.workers[id].resumes { // its gNB would be told another AMF UE NGAP ID
+			t.forget(int(f.Shard), unkept, func(m *message) bool { return m.ue != 0 })
+		}
 		for _, m := range s.list {
 			t.deliver(m)
 		}
@@ -213,6 +218,24 @@ func (t *Terminator) done(id, number uint64) {
 		s.list = slices.Delete(s.list, n, n+1)
 	}
 	t.gone(m)
+}
+
+// keep a message: a worker is done with it, for as long as it lives.
+func (t *Terminator) keep(id uint64, f *link.Keep) {
+	m := t.messages[f.Number]
+	if m == nil || m.to != id || m.shared || f.UE == 0 {
+		return
+	}
+	a := t.associations[m.association]
+	switch {
+	case a == nil || m.ue == 0 && a.kept >= mostKept:
+		t.done(id, f.Number)
+		return
+	case m.ue == 0:
+		a.kept++
+		t.waitsNot(a, m)
+	}
+	m.ue = f.UE
 }
 
 func (t *Terminator) remember(id uint64, f *link.Remember) {

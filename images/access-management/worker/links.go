@@ -289,7 +289,7 @@ func (p *Pod) dial(ctx context.Context, at string) (net.Conn, error) {
 func (l *links) greet(c *link.Conn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := c.Post(&link.Hello{Version: link.Version, Worker: l.pod.Holder, Shards: l.pod.Shards}); err != nil {
+	if err := c.Post(&link.Hello{Version: link.Version, Worker: l.pod.Holder, Shards: l.pod.Shards, Resumes: true}); err != nil {
 		return err
 	}
 	for _, held := range l.held {

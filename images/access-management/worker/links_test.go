@@ -172,7 +172,7 @@ func TestWhatIsHeldIsSaidFirst(t *testing.T) {
 	p.links.holds(link.Holds{Shard: 2, Epoch: 7})
 	c := s.met("n2-0/1")
 	hello := s.next()
-	if diff := cmp.Diff(&link.Hello{Version: link.Version, Worker: "amf-0", Shards: 2}, hello); diff != "" {
+	if diff := cmp.Diff(&link.Hello{Version: link.Version, Worker: "amf-0", Shards: 2, Resumes: true}, hello); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	p.awaits(t, "n2-0/1", 1, runner.Unheard) // none was opened yet

@@ -122,7 +122,7 @@ func (s *Shard) observe(before runner.Counts) {
 		"repeated": now.Repeated - before.Repeated, "evicted": now.Evicted - before.Evicted, "taken_over": now.TakenOver - before.TakenOver,
 		"given_up": now.GivenUp - before.GivenUp, "stale": now.Stale - before.Stale, "skipped": now.Skipped - before.Skipped,
 		"abandoned": now.Abandoned - before.Abandoned, "unreadable": now.Unreadable - before.Unreadable, "repetition": now.Repetitions - before.Repetitions,
-		"not_sent": now.NotSent - before.NotSent,
+		"not_sent": now.NotSent - before.NotSent, "begun_again": now.BegunAgain - before.BegunAgain,
 	} {
 		m.events.WithLabelValues(event).Add(float64(n))
 	}
