@@ -110,6 +110,7 @@ func fusedLayout(c *core) []function {
 // The functions that have UEs in memory.
 const (
 	amfName   = "amf"
+	smfName   = "smf"
 	fusedName = "control-plane"
 )
 
@@ -133,7 +134,7 @@ func (c *core) subscriberData() function {
 }
 
 func (c *core) smf(n int) function {
-	f := function{name: "smf", pod: fmt.Sprint("smf-", n), address: smfAddress(n), program: "session-management", services: []string{smfService}, ready: n == 0}
+	f := function{name: smfName, pod: fmt.Sprint(smfName, "-", n), address: smfAddress(n), program: "session-management", services: []string{smfService}, ready: n == 0}
 	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-shards", smfService+"="+f.address, "-sbi-ports", fmt.Sprint(sbiPort-1),
 		"-configuration", c.file("smf.yaml"), "-nrf", "none", "-amf", root(amfService), "-udm", root(udmService), "-pcf", "none", "-chf", "none")
 	return f

@@ -8,12 +8,12 @@
 // CPU: all together (cpu_ms), and each. Of a storm, p50_ms and p99_ms are from its beginning to a UE's session. memory is what is resident for each of many UEs
 // that have registered and are idle, in octets, of each function, and what the session store has of each (stored_by_…). Layouts take turns, so often as there are rounds, each time with a core of their own. It exits with 1 where a UE is rejected, registers twice, or is not answered.
 //
-//	bench-core -case kill_amf,drain_amf,kill_n2_release,kill_n2_keep,kill_n2_retain,kill_gnb [-ues N] [-rate N] [-runs N]
+//	bench-core -case kill_amf,drain_amf,kill_smf,drain_smf,kill_n2_release,kill_n2_keep,kill_n2_retain,kill_gnb [-ues N] [-rate N] [-runs N]
 //
-// So many UEs are attached and others register, so many a second, while a worker of two dies or is drained, one of two terminators dies, whose gNBs release their UEs,
+// So many UEs are attached and others register, so many a second, while a worker or an SMF of two dies or is drained, one of two terminators dies, whose gNBs release their UEs,
 // keep them until they are back, or ask for them to be retained, or a gNB dies. A line for each: UEs that registered anew, sessions that are not there any more or
 // other ones, packets of ten a second for each UE that came to nobody, how long the Service Request of an idle UE took that was sent at that moment, and the paging
-// of another one. Who registers has a session too in kill_amf and drain_amf, and is late where a timer of the UE's own had to go by. It exits with 1 where a
+// of another one. Who registers has a session too where an AMF or SMF is what dies, and is late where a timer of the UE's own had to go by. It exits with 1 where a
 // case falls short (state.go).
 package main
 
@@ -148,7 +148,7 @@ func (o *options) check() ([]string, error) {
 	dying := slices.ContainsFunc(wanted, func(name string) bool { return slices.Contains(deathNames(), name) })
 	known := names()
 	if o.terminators = 1; dying {
-		known, o.terminators, o.workers = deathNames(), 2, max(o.workers, 2)
+		known, o.terminators, o.workers, o.pods = deathNames(), 2, max(o.workers, 2), max(o.pods, 2)
 	}
 	for _, name := range wanted {
 		if !slices.Contains(known, name) {

@@ -26,12 +26,14 @@ type death struct {
 	// sessions: visitors have a PDU session, and wait for no timer of their own, neither for it nor for their registration.
 	sessions bool
 	// strike, and mend behind it.
-	strike func(*bench, context.Context) (mend func(context.Context) error, err error)
+	strike strike
 }
 
 var deaths = []death{
-	{name: "kill_amf", onLoss: gnb.Keep, sessions: true, strike: (*bench).killWorker},
-	{name: "drain_amf", onLoss: gnb.Keep, sessions: true, strike: (*bench).drainWorker},
+	{name: "kill_amf", onLoss: gnb.Keep, sessions: true, strike: kills(amfName)},
+	{name: "drain_amf", onLoss: gnb.Keep, sessions: true, strike: drains(amfName)},
+	{name: "kill_smf", onLoss: gnb.Keep, sessions: true, strike: kills(smfName)},
+	{name: "drain_smf", onLoss: gnb.Keep, sessions: true, strike: drains(smfName)},
 	{name: "kill_n2_release", onLoss: gnb.Release, mayLose: true, strike: (*bench).killTerminator},
 	{name: "kill_n2_keep", onLoss: gnb.Keep, strike: (*bench).killTerminator},
 	{name: "kill_n2_retain", onLoss: gnb.Retain, strike: (*bench).killTerminator},
@@ -401,8 +403,9 @@ func (b *bench) tunnels() []tunnel {
 
 // ---- what happens -------------------------------------------------------------------------------
 
-// victim of the pods that have such a name: one after the other, of those that live.
-func (b *bench) victim(name string, count int) (*pod, error) {
+// victim of the pods of a function: one after the other, of those that live.
+func (b *bench) victim(name string) (*pod, error) {
+	count := map[string]int{amfName: b.o.workers, smfName: b.o.pods}[name]
 	for range count {
 		b.strikes++
 		if p := b.pods[fmt.Sprint(name, "-", b.strikes%count)]; p.Ended() == nil {
@@ -428,31 +431,39 @@ func (b *bench) again(p *pod) func(context.Context) error {
 	return func(ctx context.Context) error { return b.startAll(ctx, []function{p.function}) }
 }
 
-func (b *bench) killWorker(context.Context) (func(context.Context) error, error) {
-	p, err := b.victim("amf", b.o.workers)
-	if err != nil {
-		return nil, err
+type strike = func(*bench, context.Context) (mend func(context.Context) error, err error)
+
+// kills a pod of the function without a word.
+func kills(name string) strike {
+	return func(b *bench, _ context.Context) (func(context.Context) error, error) {
+		p, err := b.victim(name)
+		if err != nil {
+			return nil, err
+		}
+		p.Kill()
+		return b.again(p), nil
 	}
-	p.Kill()
-	return b.again(p), nil
 }
 
-func (b *bench) drainWorker(context.Context) (func(context.Context) error, error) {
-	p, err := b.victim("amf", b.o.workers)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error {
-		if err := processes.Await(ctx, "the end of "+p.pod, func() error {
-			if p.Ended() == nil {
-				return errors.New("it lives")
-			}
-			return nil
-		}); err != nil {
-			return err
+// drains a pod of the function, which ends by itself.
+func drains(name string) strike {
+	return func(b *bench, _ context.Context) (func(context.Context) error, error) {
+		p, err := b.victim(name)
+		if err != nil {
+			return nil, err
 		}
-		return b.again(p)(ctx)
-	}, p.Signal(os.Interrupt)
+		return func(ctx context.Context) error {
+			if err := processes.Await(ctx, "the end of "+p.pod, func() error {
+				if p.Ended() == nil {
+					return errors.New("it lives")
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			return b.again(p)(ctx)
+		}, p.Signal(os.Interrupt)
+	}
 }
 
 // killTerminator of the gNB whose UEs are looked at. It comes to another one.
