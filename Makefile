@@ -51,7 +51,7 @@ test:
 	@$(GO) run ./hack/test
 
 # In these one thing happens after the other, or they are tools: -race, which takes ten times as long, would find nothing. It needs cgo. None that fails hides others.
-WITHOUT_RACE := /images/.*/(simulation|procedure|n1|n2)$$|/core5g/(charts|hack|operators/api|e2e/([^r]|re))
+WITHOUT_RACE := /images/.*/(simulation|procedure|n1|n2)$$|/core5g/(charts|upf/upfc/fencing|hack|operators/api|e2e/([^r]|re))
 # Nor are those with it that need Kubernetes' libraries, themselves or their tests: these would be compiled and linked anew for longer than all else takes. RACE=all has them too.
 OF_KUBERNETES := {{range .Deps}}{{if eq . "k8s.io/apimachinery/pkg/apis/meta/v1"}}{{$$.ImportPath}}{{end}}{{end}}
 unit:
