@@ -73,9 +73,7 @@ func TestAPodThatBeginsWhileTheNRFIsAway(t *testing.T) {
 	now.advance(2 * time.Minute)
 	n.change(func() { n.down = false })
 	find(t, c, pcf, "http://a:8000 http://b:8000") // nobody waits
-	for n.asked() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	answered(c, func() bool { return n.asked() > 0 })
 	now.advance(forgotten)
 	find(t, c, pcf, "http://a:8000 http://b:8000")
 	now.advance(pause)
@@ -84,6 +82,23 @@ func TestAPodThatBeginsWhileTheNRFIsAway(t *testing.T) {
 	now.advance(pause)
 	find(t, c, pcf, "http://c:8000")
 	shared.has(t, 2)
+}
+
+// answered waits until the NRF has been asked, and what it has said has been taken: nothing else is asked before.
+func answered(c *Cache, asked func() bool) {
+	underWay := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, e := range c.entries {
+			if e.asking != nil {
+				return true
+			}
+		}
+		return false
+	}
+	for !asked() || underWay() {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // An NRF whose database is new knows nobody when it answers again; its functions are where they were.
@@ -99,9 +114,7 @@ func TestAnNRFThatIsBackAndHasForgotten(t *testing.T) {
 		now.advance(pause)
 		before := n.asked()
 		find(t, c, pcf, "http://pcf:8000")
-		for n.asked() == before {
-			time.Sleep(time.Millisecond)
-		}
+		answered(c, func() bool { return n.asked() > before })
 	}
 	now.advance(forgotten)
 	find(t, c, pcf, "")
