@@ -89,8 +89,10 @@ func TestErrands(t *testing.T) {
 func TestErrandsThatFollowEachOther(t *testing.T) {
 	l, spawned, over := New(), 0, make(chan int)
 	spawn := func(f func()) { spawned++; go f() }
+	posted := make(chan struct{}) // who comes back while another is in the loop has that one go on
 	l.Post(func() {
 		l.Errand(spawn, func() func() {
+			<-posted
 			return func() {
 				l.Errand(spawn, func() func() {
 					return func() {
@@ -101,6 +103,7 @@ func TestErrandsThatFollowEachOther(t *testing.T) {
 			}
 		})
 	})
+	close(posted)
 	if got := <-over; got != 2 {
 		t.Errorf("%d goroutines, want that of the first and one beside", got)
 	}
