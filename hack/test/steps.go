@@ -25,13 +25,13 @@ func all() []step {
 	return []step{
 		{needed: true, room: 2 * time.Minute, Step: runner.Step{Name: "packages", Command: []string{"hack/install-tools.sh"}, Why: "Debian packages"}},
 		{tests: true, room: 4 * time.Minute, Step: runner.Step{Name: "upf-u: vectors, ASan and UBSan", Command: []string{"make", "-C", "upf", "test-u"}}},
-		{tests: true, room: 17 * time.Minute, Step: runner.Step{Name: "Go unit tests, -race", Command: []string{"make", "unit"}, Why: "compiled, partly with the race detector, once: some minutes", Limit: 45 * time.Minute}},
+		{tests: true, room: 16 * time.Minute, Step: runner.Step{Name: "Go unit tests, -race", Command: []string{"make", "unit"}, Why: "compiled, partly with the race detector, once: some minutes", Limit: 45 * time.Minute}},
 		{needed: true, room: 10 * time.Minute, Step: runner.Step{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"}},
-		{room: 9 * time.Minute, Step: runner.Step{Name: "Prometheus, cert-manager, policies", Command: []string{"hack/tools/build.sh", "promtool", "monitoring", "certificates", "policies", "sriov"}, Why: "compiled from their Go modules, once: some minutes on 2 cores"}},
+		{room: 8 * time.Minute, Step: runner.Step{Name: "Prometheus, cert-manager, policies", Command: []string{"hack/tools/build.sh", "promtool", "monitoring", "certificates", "policies", "sriov"}, Why: "compiled from their Go modules, once: some minutes on 2 cores"}},
 		{needed: true, room: 4 * time.Minute, Step: runner.Step{Name: "network functions", Command: []string{"make", "nf"}, Why: "free5GC's modules, once: 2-3 minutes on 2 cores"}},
 		{needed: true, room: 3 * time.Minute, Step: runner.Step{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}}},
 		{needed: true, room: time.Minute, Step: runner.Step{Name: "container images", Command: []string{"make", "images"}}},
-		{tests: true, room: 6 * time.Minute, Step: runner.Step{Name: "API server and binaries together", Command: []string{"make", "integration"}, Why: "operator against a real API server; upf-c with upf-u; network functions with each other"}},
+		{tests: true, room: 8 * time.Minute, Step: runner.Step{Name: "API server and binaries together", Command: []string{"make", "integration"}, Why: "operator against a real API server; upf-c with upf-u; network functions with each other"}},
 		{room: 2 * time.Minute, Step: runner.Step{Name: "generated code", Command: []string{"hack/check-drift.sh"}}},
 		{needed: true, room: 4 * time.Minute, Step: runner.Step{Name: "make up", Command: []string{"make", "up"}, Limit: 15 * time.Minute}},
 		{needed: true, room: 2 * time.Minute, Step: runner.Step{Name: "make up, a second time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
@@ -48,7 +48,7 @@ func all() []step {
 		// These need no cluster, and are what is done without first where time is short.
 		{tests: true, rank: shown, room: 3 * time.Minute, Step: runner.Step{Name: "upf-u: fuzz smoke, instructions a packet", Command: []string{"make", "-C", "upf", "-k", "test-u-fuzz", "test-u-instructions"}}},
 		{rank: shown, room: 3 * time.Minute, Step: runner.Step{Name: "sessions outlive kills", Command: []string{"make", "e2e-state", "ON=processes", "CASE=kill_smf,kill_store", "RUNS=2"}, Why: "SMF and session store as processes, under set-ups"}},
-		{tests: true, rank: shown, room: 7 * time.Minute, Step: runner.Step{Name: "a small release, twice", Command: []string{"make", "release-check"}, Why: "three images for both architectures, chart, plug-in and sums, and tests of these files alone"}},
+		{tests: true, rank: shown, room: 9 * time.Minute, Step: runner.Step{Name: "a small release, twice", Command: []string{"make", "release-check"}, Why: "three images for both architectures, chart, plug-in and sums, and tests of these files alone"}},
 		{tests: true, rank: spare, room: 4 * time.Minute, Step: runner.Step{Name: "images built twice", Command: []string{"make", "reproducible", "IMAGES=smf upf-u"}, Why: "free5GC's, and C: the same to the octet; of ours in Go the small release says so"}},
 		{rank: spare, room: time.Minute, Step: runner.Step{Name: "the UPF's Debian package", Command: []string{"make", "package"}}},
 	}
