@@ -36,13 +36,13 @@ func all() []step {
 		{needed: true, room: 4 * time.Minute, Step: runner.Step{Name: "make up", Command: []string{"make", "up"}, Limit: 15 * time.Minute}},
 		{needed: true, room: 2 * time.Minute, Step: runner.Step{Name: "make up, a second time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
 		// Operating waits for alerts most of the time: linters have the CPU that nobody else wants.
-		{beside: true, tests: true, rank: telling, room: 8 * time.Minute, Step: runner.Step{Name: "lint", Command: []string{"chrt", "--idle", "0", "hack/lint.sh"}, Env: []string{"CORE5G_TOOLS=required"}, Limit: 45 * time.Minute}},
+		{beside: true, tests: true, rank: telling, room: 14 * time.Minute, Step: runner.Step{Name: "lint", Command: []string{"chrt", "--idle", "0", "hack/lint.sh"}, Env: []string{"CORE5G_TOOLS=required"}, Limit: 45 * time.Minute}},
 		{tests: true, rank: telling, room: 13 * time.Minute, Step: runner.Step{Name: "operate", Command: []string{"make", "e2e-operate"}, Why: "Prometheus beside the core, every panel of every dashboard, alerts fired and cleared"}},
 		{tests: true, rank: shown, room: 13 * time.Minute, Step: runner.Step{Name: "upgrade and rollback", Command: []string{"make", "e2e-upgrade"}, Why: "builds the previous release, once: some minutes"}},
 		{tests: true, room: 11 * time.Minute, Step: runner.Step{Name: "suites on the cluster", Command: []string{"make", "e2e"}, Why: "attach, slices, isolation, healing, uninstall"}},
 		{tests: true, rank: shown, room: 15 * time.Minute, Step: runner.Step{Name: "on-prem, emulated", Command: []string{"make", "e2e-onprem", "STORIES=Install|Servers|Agent|KernelSCTP|OneUPF|UnitsH|NodesShow|Traffic|KilledUPF|TestEnd"}, Why: "a two-socket server with SR-IOV NICs in QEMU, as a node of the cluster: some minutes"}},
 		// The enforcer slows a cluster's network down while pods come and go: nobody else shall wait for it.
-		{rank: telling, room: 3 * time.Minute, Step: runner.Step{Name: "make up, a third time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
+		{rank: telling, room: 2 * time.Minute, Step: runner.Step{Name: "make up, a third time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
 		{tests: true, rank: telling, room: 7 * time.Minute, Step: runner.Step{Name: "security", Command: []string{"make", "e2e-security"}, Why: "cert-manager and an enforcer of policies beside the core, mutual TLS, renewal under traffic"}},
 		{room: time.Minute, Step: runner.Step{Name: "make down leaves nothing", Command: []string{"hack/check-down.sh"}}},
 		// These need no cluster, and are what is done without first where time is short.
