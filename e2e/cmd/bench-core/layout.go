@@ -44,7 +44,9 @@ const (
 	n2Port      = 38412
 	workersPort = 38400
 
-	unitNode  = "127.80.6.1"
+	unitNode = "127.80.6.1"
+	// shardNode is whom upf-c takes the SMF for, whichever pod it is.
+	shardNode = "127.80.3.100"
 	storeHost = "127.80.7.1"
 	dataHost  = "127.80.5.1"
 	// mostPods of a function have addresses.
@@ -135,7 +137,7 @@ func (c *core) subscriberData() function {
 
 func (c *core) smf(n int) function {
 	f := function{name: smfName, pod: fmt.Sprint(smfName, "-", n), address: smfAddress(n), program: "session-management", services: []string{smfService}, ready: n == 0}
-	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-shards", smfService+"="+f.address, "-sbi-ports", fmt.Sprint(sbiPort-1),
+	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-shards", smfService+"="+shardNode, "-sbi-ports", fmt.Sprint(sbiPort-1),
 		"-configuration", c.file("smf.yaml"), "-nrf", "none", "-amf", root(amfService), "-udm", root(udmService), "-pcf", "none", "-chf", "none")
 	return f
 }
