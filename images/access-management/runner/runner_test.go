@@ -57,6 +57,22 @@ func TestOrderOfARegistration(t *testing.T) {
 	)
 }
 
+// A terminator of a release that keeps nothing is told that a message is done with when its UE has been asked something, as it always was.
+func TestATerminatorOfBefore(t *testing.T) {
+	n := newNetwork(t)
+	n.before = true
+	n.hold(1)
+	n.takeNoted()
+	n.phone.register()
+	n.settle()
+	if got, want := n.takeNoted()[:3], []string{"AskChallenge", "send DownlinkNASTransport AuthenticationRequest", "done 1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if all, _ := n.term.Waiting(); all != 0 || !n.phone.registered {
+		t.Errorf("%d messages wait; registered: %t", all, n.phone.registered)
+	}
+}
+
 // A UE that asks for a PDU session as soon as it is registered waits for no write of that: its gNB's answer, its own and the request are written together, with the SMF's answer. Whoever comes when
 // a holder has died anywhere in between has both, and the terminator nothing that waits.
 func TestAUEThatIsHasty(t *testing.T) {

@@ -74,6 +74,8 @@ type network struct {
 	gaveUp procedure.Token
 	// cut: what is posted is lost. deaf: so is what the terminator says.
 	cut, deaf bool
+	// before: the terminator is of a release that keeps nothing.
+	before bool
 	// strangers of each shard, at most; 0: as configured where nothing is said.
 	strangers int
 	// step is called before anything leaves a holder, and before it writes.
@@ -510,6 +512,9 @@ func (w n2World) Tell(worker uint64, f link.Frame) {
 		w.nodes[f.Association] = g
 		w.remembered = append(w.remembered, g.Reduction)
 		return
+	}
+	if d, is := f.(*link.Deliver); is && w.before {
+		d.Keeps = false
 	}
 	if h := w.holders[worker]; h != nil && !w.deaf {
 		h.do(func() { h.runner.Took(termName, f) })
