@@ -44,7 +44,7 @@ func main() {
 			total.SkippedNames = append(total.SkippedNames, s.Name+": "+why)
 			continue
 		}
-		s.Limit = given.limit(s.Step, time.Now())
+		s.Limit = given.limit(steps, i, time.Now())
 		if s.beside {
 			end := r.Beside(ctx, s.Step)
 			behind = func() { total.Add(counted(s, end())) }

@@ -25,16 +25,30 @@ type spell struct {
 	whole time.Duration
 }
 
-// limit is how long a step may take that begins now: its own limit, and no longer than the run has.
-func (s spell) limit(step runner.Step, now time.Time) time.Duration {
-	limit := step.Limit
+// limit is how long steps[i] may take that begins now: its own limit, and no longer than the run has; less what must be run behind it, unless it must be run itself.
+func (s spell) limit(steps []step, i int, now time.Time) time.Duration {
+	limit := steps[i].Limit
 	if limit == 0 {
 		limit = runner.UsualLimit
 	}
-	if s.whole > 0 {
-		limit = min(limit, max(s.left(now), time.Minute))
+	if s.whole == 0 {
+		return limit
 	}
-	return limit
+	left := s.left(now)
+	if steps[i].rank > always {
+		left -= behind(steps, i, always+1)
+	}
+	return min(limit, max(left, time.Minute))
+}
+
+// behind is the room of the steps behind steps[i] that are of lower ranks than that.
+func behind(steps []step, i int, r rank) (sum time.Duration) {
+	for _, later := range steps[i+1:] {
+		if later.rank < r && !later.beside {
+			sum += later.room
+		}
+	}
+	return sum
 }
 
 func (s spell) left(now time.Time) time.Duration { return s.whole - now.Sub(s.start) }
@@ -46,21 +60,15 @@ func (s spell) leaves(steps []step, i int, now time.Time) string {
 	if s.whole == 0 || this.rank == always {
 		return ""
 	}
-	need := this.room
-	for _, later := range steps[i+1:] {
-		if later.rank < this.rank && !later.beside {
-			need += later.room
-		}
-	}
-	left := s.left(now)
-	if left >= need {
+	left, more := s.left(now), behind(steps, i, this.rank)
+	if left >= this.room+more {
 		return ""
 	}
-	behind := ""
-	if need > this.room {
-		behind = fmt.Sprintf(", and %s for what is worth more behind it", (need - this.room).Round(time.Minute))
+	why := fmt.Sprintf("of the run's %s there are %s left; it may take %s", s.whole, max(left, 0).Round(time.Second), this.room)
+	if more > 0 {
+		why += fmt.Sprintf(", and %s for what is worth more behind it", more)
 	}
-	return fmt.Sprintf("of the run's %s there are %s left; it may take %s%s", s.whole, max(left, 0).Round(time.Second), this.room, behind)
+	return why
 }
 
 // wholeOfRun is CORE5G_TEST_MINUTES, how long the run may take; 0 is as long as it needs.

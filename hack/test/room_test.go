@@ -71,16 +71,20 @@ func TestNoStepOutlivesTheRun(t *testing.T) {
 	}{
 		"there is time":              {15 * time.Minute, 10 * time.Minute, 15 * time.Minute},
 		"and it says none":           {0, 10 * time.Minute, runner.UsualLimit},
-		"there are ten minutes left": {0, 74 * time.Minute, 10 * time.Minute},
+		"there are ten minutes left": {0, 62 * time.Minute, 10 * time.Minute},
 		"there is no time left":      {0, 90 * time.Minute, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := given.limit(runner.Step{Limit: tt.limit}, time.Unix(0, 0).Add(tt.at)); got != tt.want {
+			steps := []step{named("it", telling, time.Minute), named("suites", always, 12*time.Minute), named("spare", spare, 30*time.Minute)}
+			steps[0].Limit = tt.limit
+			if got := given.limit(steps, 0, time.Unix(0, 0).Add(tt.at)); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
 	}
-	if got := (spell{}).limit(runner.Step{Limit: time.Hour}, time.Now()); got != time.Hour {
+	steps := []step{named("it", always, time.Hour)}
+	steps[0].Limit = time.Hour
+	if got := (spell{}).limit(steps, 0, time.Now()); got != time.Hour {
 		t.Errorf("a run without an end limits a step to %s", got)
 	}
 }

@@ -25,7 +25,7 @@ func all() []step {
 	return []step{
 		{needed: true, room: 2 * time.Minute, Step: runner.Step{Name: "packages", Command: []string{"hack/install-tools.sh"}, Why: "Debian packages"}},
 		{tests: true, room: 4 * time.Minute, Step: runner.Step{Name: "upf-u: vectors, ASan and UBSan", Command: []string{"make", "-C", "upf", "test-u"}}},
-		{tests: true, room: 16 * time.Minute, Step: runner.Step{Name: "Go unit tests, -race", Command: []string{"make", "unit"}, Why: "compiled, partly with the race detector, once: some minutes", Limit: 45 * time.Minute}},
+		{tests: true, room: 18 * time.Minute, Step: runner.Step{Name: "Go unit tests, -race", Command: []string{"make", "unit"}, Why: "compiled, partly with the race detector, once: some minutes", Limit: 45 * time.Minute}},
 		{needed: true, room: 10 * time.Minute, Step: runner.Step{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"}},
 		{room: 8 * time.Minute, Step: runner.Step{Name: "Prometheus, cert-manager, policies", Command: []string{"hack/tools/build.sh", "promtool", "monitoring", "certificates", "policies", "sriov"}, Why: "compiled from their Go modules, once: some minutes on 2 cores"}},
 		{needed: true, room: 4 * time.Minute, Step: runner.Step{Name: "network functions", Command: []string{"make", "nf"}, Why: "free5GC's modules, once: 2-3 minutes on 2 cores"}},
@@ -36,11 +36,11 @@ func all() []step {
 		{needed: true, room: 4 * time.Minute, Step: runner.Step{Name: "make up", Command: []string{"make", "up"}, Limit: 15 * time.Minute}},
 		{needed: true, room: 2 * time.Minute, Step: runner.Step{Name: "make up, a second time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
 		// Operating waits for alerts most of the time: linters have the CPU that nobody else wants.
-		{beside: true, tests: true, rank: telling, room: 14 * time.Minute, Step: runner.Step{Name: "lint", Command: []string{"chrt", "--idle", "0", "hack/lint.sh"}, Env: []string{"CORE5G_TOOLS=required"}, Limit: 45 * time.Minute}},
+		{beside: true, tests: true, rank: telling, room: 27 * time.Minute, Step: runner.Step{Name: "lint", Command: []string{"chrt", "--idle", "0", "hack/lint.sh"}, Env: []string{"CORE5G_TOOLS=required"}, Limit: 45 * time.Minute}},
 		{tests: true, rank: telling, room: 13 * time.Minute, Step: runner.Step{Name: "operate", Command: []string{"make", "e2e-operate"}, Why: "Prometheus beside the core, every panel of every dashboard, alerts fired and cleared"}},
-		{tests: true, rank: shown, room: 13 * time.Minute, Step: runner.Step{Name: "upgrade and rollback", Command: []string{"make", "e2e-upgrade"}, Why: "builds the previous release, once: some minutes"}},
+		{tests: true, rank: shown, room: 18 * time.Minute, Step: runner.Step{Name: "upgrade and rollback", Command: []string{"make", "e2e-upgrade"}, Why: "builds the previous release, once: some minutes"}},
 		{tests: true, room: 11 * time.Minute, Step: runner.Step{Name: "suites on the cluster", Command: []string{"make", "e2e"}, Why: "attach, slices, isolation, healing, uninstall"}},
-		{tests: true, rank: shown, room: 15 * time.Minute, Step: runner.Step{Name: "on-prem, emulated", Command: []string{"make", "e2e-onprem", "STORIES=Install|Servers|Agent|KernelSCTP|OneUPF|UnitsH|NodesShow|Traffic|KilledUPF|TestEnd"}, Why: "a two-socket server with SR-IOV NICs in QEMU, as a node of the cluster: some minutes"}},
+		{tests: true, rank: shown, room: 22 * time.Minute, Step: runner.Step{Name: "on-prem, emulated", Command: []string{"make", "e2e-onprem", "STORIES=Install|Servers|Agent|KernelSCTP|OneUPF|UnitsH|NodesShow|Traffic|KilledUPF|TestEnd"}, Why: "a two-socket server with SR-IOV NICs in QEMU, as a node of the cluster: some minutes"}},
 		// The enforcer slows a cluster's network down while pods come and go: nobody else shall wait for it.
 		{rank: telling, room: 2 * time.Minute, Step: runner.Step{Name: "make up, a third time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
 		{tests: true, rank: telling, room: 7 * time.Minute, Step: runner.Step{Name: "security", Command: []string{"make", "e2e-security"}, Why: "cert-manager and an enforcer of policies beside the core, mutual TLS, renewal under traffic"}},
