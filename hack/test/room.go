@@ -36,13 +36,13 @@ func (s spell) limit(steps []step, i int, now time.Time) time.Duration {
 	}
 	left := s.left(now)
 	if steps[i].rank > always {
-		left -= behind(steps, i, always+1)
+		left -= roomBehind(steps, i, always+1)
 	}
 	return min(limit, max(left, time.Minute))
 }
 
-// behind is the room of the steps behind steps[i] that are of lower ranks than that.
-func behind(steps []step, i int, r rank) (sum time.Duration) {
+// roomBehind is that of the steps behind steps[i] that are of lower ranks than that.
+func roomBehind(steps []step, i int, r rank) (sum time.Duration) {
 	for _, later := range steps[i+1:] {
 		if later.rank < r && !later.beside {
 			sum += later.room
@@ -60,7 +60,7 @@ func (s spell) leaves(steps []step, i int, now time.Time) string {
 	if s.whole == 0 || this.rank == always {
 		return ""
 	}
-	left, more := s.left(now), behind(steps, i, this.rank)
+	left, more := s.left(now), roomBehind(steps, i, this.rank)
 	if left >= this.room+more {
 		return ""
 	}
