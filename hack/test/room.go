@@ -41,7 +41,7 @@ func (s spell) limit(steps []step, i int, now time.Time) time.Duration {
 	return min(limit, max(left, time.Minute))
 }
 
-// roomBehind is that of the steps behind steps[i] that are of lower ranks than that.
+// roomBehind is the room of the steps behind steps[i] that are of lower ranks than r.
 func roomBehind(steps []step, i int, r rank) (sum time.Duration) {
 	for _, later := range steps[i+1:] {
 		if later.rank < r && !later.beside {
