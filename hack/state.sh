@@ -5,7 +5,7 @@
 #
 #   processes   the SMF's pods as processes with a session store, upf-c and an AMF (bench-smf), and handovers in
 #               network namespaces (root): kill_smf kill_store kill_primary kill_both kill_upf move_shard handover_xn handover_n2;
-#               the whole control plane, with so many UEs (bench-core): kill_amf drain_amf kill_smf drain_smf kill_n2_release kill_n2_keep kill_n2_retain kill_gnb
+#               the whole control plane, with so many UEs (bench-core): kill_amf drain_amf drain_smf kill_n2_release kill_n2_keep kill_n2_retain kill_gnb
 #   cluster     pods of the core of `make up`, under its phone's packets: kill_smf kill_store
 #               kill_both kill_upf kill_pcf kill_chf kill_nrf kill_database kill_subscriber_data
 set -euo pipefail
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 processes=(kill_smf kill_store kill_primary kill_both kill_upf move_shard)
 handovers=(handover_xn handover_n2)
-registrations=(kill_amf drain_amf kill_smf drain_smf kill_n2_release kill_n2_keep kill_n2_retain kill_gnb)
+registrations=(kill_amf drain_amf drain_smf kill_n2_release kill_n2_keep kill_n2_retain kill_gnb)
 cluster=(kill_smf kill_store kill_both kill_upf kill_pcf kill_chf kill_nrf kill_database kill_subscriber_data)
 on=all runs=20 ues=1000
 while (($#)) && [[ $1 == -* ]]; do
