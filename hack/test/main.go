@@ -36,12 +36,15 @@ func main() {
 	steps := all()
 	r := &runner.Runner{Out: os.Stdout, LogDir: "out/logs/test", Total: len(steps)}
 	var total runner.Count
+	skip := func(what string) {
+		total.Skipped++
+		total.SkippedNames = append(total.SkippedNames, what)
+	}
 	behind := func() {}
 	for i, s := range steps {
 		if why := given.leaves(steps, i, time.Now()); why != "" {
 			r.LeaveOut(s.Step, why)
-			total.Skipped++
-			total.SkippedNames = append(total.SkippedNames, s.Name+": "+why)
+			skip(s.Name + ": " + why)
 			continue
 		}
 		s.Limit = given.limit(steps, i, time.Now())
@@ -56,8 +59,7 @@ func main() {
 		behind = func() {}
 		if result.Err != nil && s.needed {
 			for _, rest := range steps[i+1:] {
-				total.Skipped++
-				total.SkippedNames = append(total.SkippedNames, rest.Name+`: needs "`+s.Name+`"`)
+				skip(rest.Name + `: needs "` + s.Name + `"`)
 			}
 			break
 		}

@@ -348,11 +348,11 @@ func (r *Runner) forget(u *ue, why error) {
 	r.finishAll(u)
 	r.finishEach(u.together)
 	u.together = nil
-	r.isKnown(u)
+	r.firstDone(u)
 }
 
-// isStranger: of what a first message has begun the store knows nothing yet. Its terminator keeps it meanwhile, which is to be said before anything else is.
-func (r *Runner) isStranger(u *ue, q *queued) {
+// keepFirst message of a stranger: of what a first message has begun the store knows nothing yet. Its terminator keeps it meanwhile, which is to be said before anything else is.
+func (r *Runner) keepFirst(u *ue, q *queued) {
 	if q.keep == nil || u.key != "" || u.state.Record == nil || u.state.Record.N2 == nil {
 		return
 	}
@@ -360,8 +360,8 @@ func (r *Runner) isStranger(u *ue, q *queued) {
 	u.first, q.done = q.done, nil
 }
 
-// isKnown: the store knows of the UE, or it is none any more.
-func (r *Runner) isKnown(u *ue) {
+// firstDone: the store knows of the UE, or it is none any more.
+func (r *Runner) firstDone(u *ue) {
 	if first := u.first; first != nil {
 		u.first = nil
 		first()
@@ -537,7 +537,7 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 	}
 	r.times(u, out)
 	if out.Lazy || u.key == "" {
-		r.isStranger(u, &q)
+		r.keepFirst(u, &q)
 		r.effects(u, out.Effects)
 		r.finishLater(u, q)
 		return
@@ -736,7 +736,7 @@ func (r *Runner) times(u *ue, out procedure.Output) {
 func (r *Runner) written(u *ue, is stored, then []procedure.Effect, together []queued, q queued) {
 	u.stored, u.writing, u.fresh = is, false, false
 	u.state.Record = is.record // the same, once
-	r.isKnown(u)
+	r.firstDone(u)
 	r.follow(u, then, together, q)
 	if !r.stopped {
 		u.queue = append(r.lostAt(is.record), u.queue...)

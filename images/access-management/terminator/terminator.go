@@ -115,6 +115,8 @@ type message struct {
 	ue uint64
 }
 
+func (m *message) kept() bool { return m.ue != 0 }
+
 // shard is a list of messages, in the order in which they came, and who does them.
 type shard struct {
 	holder uint64 // worker, 0: nobody
@@ -153,7 +155,7 @@ func (t *Terminator) Ended(id uint64, why string) {
 	delete(t.associations, id)
 	for n := range t.shards {
 		t.forget(n, Orphaned, func(m *message) bool { return m.association == id && m.to == 0 })
-		t.forget(n, unkept, func(m *message) bool { return m.association == id && m.ue != 0 })
+		t.forget(n, unkept, func(m *message) bool { return m.association == id && m.kept() })
 	}
 	for _, w := range t.greeted() {
 		t.w.Tell(w, &link.Ended{Association: id, Why: why})
@@ -218,7 +220,7 @@ func (t *Terminator) gone(m *message) {
 	a := t.associations[m.association]
 	switch {
 	case a == nil:
-	case m.ue != 0:
+	case m.kept():
 		a.kept--
 	default:
 		t.waitsNot(a, m)
@@ -306,7 +308,7 @@ func (t *Terminator) Tick() {
 	}
 	since := t.w.Now().Add(-Patience)
 	for n := range t.shards {
-		t.forget(n, unkept, func(m *message) bool { return m.ue != 0 && m.came.Before(since) })
+		t.forget(n, unkept, func(m *message) bool { return m.kept() && m.came.Before(since) })
 		t.forget(n, Expired, func(m *message) bool { return m.to == 0 && !m.shared && m.waits.Before(since) })
 	}
 }
@@ -317,7 +319,7 @@ func (t *Terminator) Waiting() (all, untaken int) {
 		switch {
 		case m.to == 0:
 			all, untaken = all+1, untaken+1
-		case m.ue == 0:
+		case !m.kept():
 			all++
 		}
 	}

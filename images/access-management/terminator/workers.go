@@ -119,7 +119,7 @@ func (t *Terminator) holds(id uint64, f *link.Holds) {
 		t.vacate(s)
 		s.holder, s.epoch = id, f.Epoch
 		if !t.workers[id].resumes { // its gNB would be told another AMF UE NGAP ID
-			t.forget(int(f.Shard), unkept, func(m *message) bool { return m.ue != 0 })
+			t.forget(int(f.Shard), unkept, (*message).kept)
 		}
 		for _, m := range s.list {
 			t.deliver(m)
@@ -228,10 +228,10 @@ func (t *Terminator) keep(id uint64, f *link.Keep) {
 	}
 	a := t.associations[m.association]
 	switch {
-	case a == nil || m.ue == 0 && a.kept >= mostKept:
+	case a == nil || !m.kept() && a.kept >= mostKept:
 		t.done(id, f.Number)
 		return
-	case m.ue == 0:
+	case !m.kept():
 		a.kept++
 		t.waitsNot(a, m)
 	}

@@ -48,7 +48,7 @@ func TestMirror(t *testing.T) {
 	st.Begin(dataplane.NoShm(), 77)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var live []uint32
-	for range 1000 {
+	for range 3000 {
 		switch n := rng.IntN(10); {
 		case n < 5 && len(live) < 900:
 			s, ok := st.Register(0)
