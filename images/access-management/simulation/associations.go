@@ -112,6 +112,7 @@ func (g *gnb) join() {
 func (g *gnb) joinAt(e *end) *association {
 	a := e.open(g)
 	g.more, g.joined = a, false
+	g.tried[e.address()] = g.w.Now
 	g.w.Note("%s has association %d with %s, too", g.name(), a.id, a.end.name())
 	node := g.node()
 	g.putBy(a, &n2.RANConfigurationUpdate{Node: &node})

@@ -42,10 +42,11 @@ type gnb struct {
 	reduction uint8
 	obeys     bool
 	// knows what to make of terminators that it is told of; blocked is one that it cannot connect to, "" for none; cannot is what it has said of addresses, been
-	// those that it was there at since.
+	// those that it was there at since, tried when it made an association with one, which the AMF may take when it is gone.
 	knows        knowledge
 	blocked      string
 	cannot, been map[netip.Addr]bool
+	tried        map[netip.Addr]time.Time
 }
 
 // conn is a UE's connection.
@@ -70,7 +71,7 @@ type conn struct {
 }
 
 func newGNB(w *world, id uint32) *gnb {
-	g := &gnb{w: w, id: id, tac: 1 + id/3, mode: mode(w.Rand.IntN(3)), conns: map[uint32]*conn{}, obeys: w.crowd.chance(2), cannot: map[netip.Addr]bool{}, been: map[netip.Addr]bool{}}
+	g := &gnb{w: w, id: id, tac: 1 + id/3, mode: mode(w.Rand.IntN(3)), conns: map[uint32]*conn{}, obeys: w.crowd.chance(2), cannot: map[netip.Addr]bool{}, been: map[netip.Addr]bool{}, tried: map[netip.Addr]time.Time{}}
 	if w.offers {
 		g.knows = knowledge(max(w.news.IntN(6)-3, 0))
 		if w.news.chance(3) {
@@ -134,6 +135,7 @@ func (g *gnb) setUp(retention bool) {
 	a.updates = nil
 	clear(g.cannot)
 	clear(g.been)
+	clear(g.tried)
 	g.put(&n2.NGSetupRequest{Node: g.node(), Name: g.name(), TAs: g.areas(), DRX: n2.DRX128, Retention: retention})
 	g.w.After(6*time.Second, func() { // no answer
 		if g.association == a && g.setups == n && !g.ready {

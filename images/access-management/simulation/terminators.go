@@ -154,6 +154,9 @@ func (g *gnb) said(list []n2.Association, cannot bool) {
 	for _, a := range list {
 		g.cannot[a.Address.IPv4] = cannot
 		g.been[a.Address.IPv4] = g.with(g.w.endAt(a.Address)) != nil
+		if g.w.Now.Sub(g.tried[a.Address.IPv4]) > 2*joinTime {
+			delete(g.tried, a.Address.IPv4)
+		}
 	}
 }
 
@@ -246,7 +249,7 @@ func (g *gnb) agreeOnTerminators() error {
 		for _, e := range told.Ends {
 			at, _ := netip.AddrFromSlice(e.Address)
 			there := g.with(g.w.endAt(n2.Address{IPv4: at})) != nil
-			if e.Refused && !g.cannot[at] || !e.Refused && g.cannot[at] && !there && !g.been[at] {
+			if e.Refused && !g.cannot[at] || !e.Refused && g.cannot[at] && !there && !g.been[at] && g.tried[at].IsZero() {
 				return fmt.Errorf("%s cannot connect to %v: it has said %v, is there %v, and %s knows %v", g.name(), at, g.cannot[at], there, p.Name, e.Refused)
 			}
 		}
