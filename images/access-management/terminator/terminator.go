@@ -154,25 +154,21 @@ func (t *Terminator) Ended(id uint64, why string) {
 	}
 	delete(t.associations, id)
 	for n := range t.shards {
-		t.forget(n, Orphaned, func(m *message) bool { return m.association == id && m.to == 0 })
-		t.forget(n, unkept, func(m *message) bool { return m.association == id && m.kept() })
+		t.forget(n, Orphaned, func(m *message) bool { return m.association == id && (m.to == 0 || m.kept()) })
 	}
 	for _, w := range t.greeted() {
 		t.w.Tell(w, &link.Ended{Association: id, Why: why})
 	}
 }
 
-// unkept is what is not counted: a message was done with, and is kept no more.
-const unkept Happening = ""
-
-// forget messages of a shard that are like this.
+// forget messages of a shard that are like this. Those that nobody has are counted; what a worker has and is kept is done with.
 func (t *Terminator) forget(n int, counted Happening, like func(*message) bool) {
 	s := &t.shards[n]
 	s.list = slices.DeleteFunc(s.list, func(m *message) bool {
 		if !like(m) {
 			return false
 		}
-		if counted != unkept {
+		if m.to == 0 {
 			t.count(counted)
 		}
 		t.gone(m)
@@ -308,8 +304,9 @@ func (t *Terminator) Tick() {
 	}
 	since := t.w.Now().Add(-Patience)
 	for n := range t.shards {
-		t.forget(n, unkept, func(m *message) bool { return m.kept() && m.came.Before(since) })
-		t.forget(n, Expired, func(m *message) bool { return m.to == 0 && !m.shared && m.waits.Before(since) })
+		t.forget(n, Expired, func(m *message) bool {
+			return m.kept() && m.came.Before(since) || m.to == 0 && !m.shared && m.waits.Before(since)
+		})
 	}
 }
 

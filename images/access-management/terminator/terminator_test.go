@@ -196,9 +196,10 @@ func TestWhatIsNotDoneIsTheNextHolders(t *testing.T) {
 // has ended, or its UE has given up. A worker of before could not go on with it.
 func TestWhatIsKeptIsTheNextHolders(t *testing.T) {
 	for name, tt := range map[string]struct {
-		then func(s *stage)
-		next string
-		want []string
+		then    func(s *stage)
+		next    string
+		want    []string
+		expired int
 	}{
 		"the worker dies":         {want: []string{"worker 3 <- 1 for shard 1 of gNB 10 again as UE 77", "worker 3 <- 2 for shard 1 of gNB 10 again"}},
 		"it was done with":        {then: func(s *stage) { s.term.Took(1, &link.Done{Number: 1}) }, want: []string{"worker 3 <- 2 for shard 1 of gNB 10 again"}},
@@ -208,7 +209,13 @@ func TestWhatIsKeptIsTheNextHolders(t *testing.T) {
 			s.now = s.now.Add(Patience + time.Second)
 			s.term.Tick()
 		}, want: []string{"worker 3 <- 2 for shard 1 of gNB 10 again"}},
-		"the next one is of before": {next: "old", want: []string{"worker 3 <- 2 for shard 1 of gNB 10 again"}},
+		"its UE gives up while nobody holds the shard": {then: func(s *stage) {
+			s.now = s.now.Add(Patience - time.Second)
+			s.term.WorkerGone(1)
+			s.now = s.now.Add(2 * time.Second)
+			s.term.Tick()
+		}, want: []string{"worker 3 <- 2 for shard 1 of gNB 10 again"}, expired: 1},
+		"the next one is of before": {next: "old", want: []string{"worker 3 <- 2 for shard 1 of gNB 10 again"}, expired: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -229,8 +236,8 @@ func TestWhatIsKeptIsTheNextHolders(t *testing.T) {
 			s.quiet()
 			s.term.Took(3, &link.Holds{Shard: 1, Epoch: 3})
 			s.happened(tt.want...)
-			if s.counts[Expired] != 0 {
-				t.Errorf("%d expired: nothing has waited", s.counts[Expired])
+			if got := s.counts[Expired]; got != tt.expired {
+				t.Errorf("%d expired, want %d", got, tt.expired)
 			}
 		})
 	}

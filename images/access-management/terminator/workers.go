@@ -119,7 +119,7 @@ func (t *Terminator) holds(id uint64, f *link.Holds) {
 		t.vacate(s)
 		s.holder, s.epoch = id, f.Epoch
 		if !t.workers[id].resumes { // its gNB would be told another AMF UE NGAP ID
-			t.forget(int(f.Shard), unkept, (*message).kept)
+			t.forget(int(f.Shard), Expired, (*message).kept)
 		}
 		for _, m := range s.list {
 			t.deliver(m)
