@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -170,8 +171,14 @@ func TestWhatIsPassedOnIsCounted(t *testing.T) {
 	log := logTo(t)
 	holder := httptest.NewServer(first.Handler(first.Shards[0], log, prometheus.NewRegistry(), nsmf.Options{}))
 	defer holder.Close()
+	var breaks atomic.Bool
 	second, _ := r.start("pod-2", func(o *Options) {
-		o.Passing = Passing{Root: func(string, Identity) string { return holder.URL }, Transport: unwatched(http.DefaultTransport.RoundTrip)}
+		o.Passing = Passing{Root: func(string, Identity) string { return holder.URL }, Transport: unwatched(func(req *http.Request) (*http.Response, error) {
+			if breaks.Load() {
+				return nil, syscall.ECONNRESET // what was sent may have come
+			}
+			return http.DefaultTransport.RoundTrip(req)
+		})}
 	})
 	knows(t, second, "pod-1")
 	h := second.Handler(second.Shards[0], log, prometheus.NewRegistry(), nsmf.Options{})
@@ -186,9 +193,9 @@ func TestWhatIsPassedOnIsCounted(t *testing.T) {
 		t.Errorf("status %d of a context that there is not", code)
 	}
 	within(t, second.Registry, "core5g_smf_passed_on_total", map[string]float64{"done request": 1})
-	holder.Close()
+	breaks.Store(true)
 	if code := ask(); code != 503 {
-		t.Errorf("status %d where the holder is not reached", code)
+		t.Errorf("status %d where nobody knows whether the holder was reached", code)
 	}
 	within(t, second.Registry, "core5g_smf_passed_on_total", map[string]float64{"done request": 1, "not_reached request": 1})
 }

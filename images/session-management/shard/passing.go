@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -57,33 +59,7 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 	all.HandleFunc("GET "+pathAlive, p.peers.Serve(p.ctx)) // the pod's, whoever has this shard
 	all.HandleFunc("POST "+pathN4, p.peers.Only(func(w http.ResponseWriter, r *http.Request) { p.receive(id, w, r) }))
 	all.HandleFunc("POST "+pathReplaced, p.peers.Only(func(w http.ResponseWriter, r *http.Request) { p.serveReplaced(id, w, r) }))
-	all.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		p.settle(r.Context(), id)
-		root, holder := p.elsewhere(id)
-		if root == nil || r.Header.Get(headerPassed) != "" {
-			router.ServeHTTP(w, r)
-			return
-		}
-		proxy := httputil.ReverseProxy{
-			Transport: p.Passing.Transport, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-			Rewrite: func(out *httputil.ProxyRequest) {
-				out.SetURL(root)
-				out.Out.Host = out.In.Host // Locations are told by what the caller knows us as
-				out.Out.Header.Set(headerPassed, "1")
-			},
-			ModifyResponse: func(*http.Response) error {
-				p.measures.passed.WithLabelValues(passedRequest, passedDone).Inc()
-				return nil
-			},
-			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-				log.Warn("a request was not passed on", "shard", id.Name, "to", root.Host, "err", err)
-				p.measures.passed.WithLabelValues(passedRequest, passedNotReached).Inc()
-				p.keeper.Unreached(holder, root.Host, err)
-				nsmf.Refuse(w, r, &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: "the shard moves to another pod", RetryAfter: time.Second})
-			},
-		}
-		proxy.ServeHTTP(w, r)
-	})
+	all.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { p.serve(id, router, log, w, r) })
 	return all
 }
 
@@ -91,15 +67,77 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 const (
 	moveTime = time.Second
 	moveLook = 5 * time.Millisecond
+	// passAgain is how soon who was not reached is asked again: it may have begun anew under its name.
+	passAgain = 50 * time.Millisecond
 )
 
-// settle waits, for a moment, until somebody holds a shard. A pod that ends does not learn who does.
-func (p *Pod) settle(ctx context.Context, id Identity) {
-	for end := time.Now().Add(moveTime); p.Passing.Root != nil && p.Held(id.Name) == nil && p.keeper.Holder(id.Name) == "" && !p.ending.Load(); {
+// serve a request where its shard is held: here, or by way of the pod that holds it. Where that one does not take it any more it waits, as where nobody does.
+func (p *Pod) serve(id Identity, here http.Handler, log *slog.Logger, w http.ResponseWriter, r *http.Request) {
+	end := time.Now().Add(moveTime)
+	p.await(r.Context(), end, func() bool { return p.keeper.Holder(id.Name) != "" })
+	root, holder := p.elsewhere(id)
+	if root == nil || r.Header.Get(headerPassed) != "" {
+		here.ServeHTTP(w, r)
+		return
+	}
+	content, err := io.ReadAll(io.LimitReader(r.Body, mostAgain))
+	body, again := io.MultiReader(bytes.NewReader(content), r.Body), err == nil && len(content) < mostAgain
+	for root != nil {
+		again = again && time.Now().Before(end)
+		r.Body = io.NopCloser(body)
+		if p.pass(id, root, holder, log, w, r, again) {
+			return
+		}
+		body = bytes.NewReader(content)
+		was, soon := holder, time.Now().Add(passAgain)
+		p.await(r.Context(), soon, func() bool { return p.Held(id.Name) != nil || p.keeper.Holder(id.Name) != was })
+		root, holder = p.elsewhere(id)
+	}
+	r.Body = io.NopCloser(body)
+	here.ServeHTTP(w, r)
+}
+
+// mostAgain bounds a request that is passed on again.
+const mostAgain = 1 << 18
+
+// await, until that time, what is to become of a shard. A pod that ends does not learn who has it.
+func (p *Pod) await(ctx context.Context, end time.Time, is func() bool) {
+	for p.Passing.Root != nil && !is() && !p.ending.Load() {
 		if time.Now().After(end) || !sleep(ctx, moveLook) {
 			return
 		}
 	}
+}
+
+// pass a request on to the pod that holds its shard. false: that was not reached, so that nothing was done of the request, and it is to be passed on again.
+func (p *Pod) pass(id Identity, to *url.URL, holder string, log *slog.Logger, w http.ResponseWriter, r *http.Request, again bool) (answered bool) {
+	var asked, connected atomic.Bool // a transport that says nothing may have delivered what it reports an error of
+	trace := &httptrace.ClientTrace{GetConn: func(string) { asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	answered = true
+	proxy := httputil.ReverseProxy{
+		Transport: p.Passing.Transport, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Rewrite: func(out *httputil.ProxyRequest) {
+			out.SetURL(to)
+			out.Out.Host = out.In.Host // Locations are told by what the caller knows us as
+			out.Out.Header.Set(headerPassed, "1")
+		},
+		ModifyResponse: func(*http.Response) error {
+			p.measures.passed.WithLabelValues(passedRequest, passedDone).Inc()
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			p.keeper.Unreached(holder, to.Host, err)
+			if again && asked.Load() && !connected.Load() {
+				answered = false
+				return
+			}
+			log.Warn("a request was not passed on", "shard", id.Name, "to", to.Host, "err", err)
+			p.measures.passed.WithLabelValues(passedRequest, passedNotReached).Inc()
+			nsmf.Refuse(w, r, &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: "the shard moves to another pod", RetryAfter: time.Second})
+		},
+	}
+	proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	return answered
 }
 
 // elsewhere is the API root of a shard that another pod holds, and that pod, which is the one that has died where the root refuses connections: another may

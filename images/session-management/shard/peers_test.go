@@ -148,6 +148,25 @@ func TestARequestWhileTheShardMoves(t *testing.T) {
 	}
 }
 
+// A request that is to be passed on to a pod that has died waits for who has the shard next: nothing was done of it.
+func TestARequestWhoseHolderHasDied(t *testing.T) {
+	r := newRig(t)
+	if _, err := r.store.Acquire(context.Background(), "smf-1", "pod-0", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	pod, _ := r.start("pod-1", func(o *Options) {
+		o.Passing = Passing{Root: func(string, Identity) string { return "http://127.0.0.1:1" }, Transport: unwatched(http.DefaultTransport.RoundTrip)}
+	})
+	knows(t, pod, "pod-0")
+	request := httptest.NewRequest(http.MethodPost, "/nsmf-pdusession/v1/sm-contexts/"+record.Ref(record.SEID(1, 5))+"/release", strings.NewReader("{}"))
+	request.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	pod.Handler(pod.Shards[0], logTo(t), prometheus.NewRegistry(), nsmf.Options{}).ServeHTTP(w, request)
+	if w.Code != http.StatusNotFound {
+		t.Errorf("the request is answered %d %s, want as who has the shard next does: there is no such SM context", w.Code, w.Body)
+	}
+}
+
 // slow is a store that gives a shard when it is to go on.
 type slow struct {
 	sessionstore.Store
