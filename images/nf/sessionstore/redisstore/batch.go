@@ -96,10 +96,11 @@ func (s *Store) flush(ctx context.Context, list []*waitingCommit) {
 	for n, w := range list {
 		evaluated[n] = commit.EvalSha(ctx, p, w.keys, w.args...)
 	}
-	waited := s.wait(ctx, p)
+	waits := s.wait(ctx, p)
 	_, _ = p.Exec(ctx) // each has its own error
+	s.waited(waits)
 	for n, w := range list {
-		answer, err := s.answered(evaluated[n], waited)
+		answer, err := s.answered(evaluated[n], waits)
 		if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 			answer, err = s.once(ctx, func(p redis.Pipeliner) *redis.Cmd { return commit.Eval(ctx, p, w.keys, w.args...) })
 		}

@@ -3,7 +3,7 @@
 //
 // Durability. The server must write an append-only file and evict nothing (maxmemory-policy noeviction); Open looks.
 // With Options.Replicas a write counts when so many replicas have it (WAIT on the connection of the write); with fewer
-// it is ErrUnknown.
+// it is ErrUnknown. following.go says why it waits for the others, too, for a moment.
 //
 // Whether the server has forgotten is asked at every new connection to another server process (run_id, replication
 // id): the server counts this client's writes, and the client knows how many were acknowledged. Redis keeps and
@@ -70,7 +70,8 @@ type Store struct {
 	// acknowledged is the highest count of this client's writes that was answered.
 	acknowledged uint64
 
-	batches batches
+	batches   batches
+	following following
 }
 
 var _ sessionstore.Store = (*Store)(nil)
@@ -99,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Username: o.Username, Password: o.Password,
 		SentinelUsername: o.SentinelUsername, SentinelPassword: o.SentinelPassword,
 		Dialer: s.dial, CredentialsProvider: o.Credentials, PoolSize: o.Connections,
-		DialTimeout: o.Timeout, ReadTimeout: o.Timeout + o.ReplicaTimeout, WriteTimeout: o.Timeout,
+		DialTimeout: o.Timeout, ReadTimeout: o.Timeout + othersTime + o.ReplicaTimeout, WriteTimeout: o.Timeout,
 		ContextTimeoutEnabled: true,
 		// A repetition is the caller's: it alone knows what an unknown outcome means.
 		MaxRetries: -1,
@@ -425,21 +426,14 @@ func (s *Store) said(answer []any) ([]any, error) {
 func (s *Store) once(ctx context.Context, eval func(redis.Pipeliner) *redis.Cmd) ([]any, error) {
 	p := s.client.Pipeline()
 	evaluated := eval(p)
-	waited := s.wait(ctx, p)
+	w := s.wait(ctx, p)
 	_, _ = p.Exec(ctx) // each has its own error
-	return s.answered(evaluated, waited)
-}
-
-// wait for the replicas to have what was sent before on the same connection; nil where none are asked for.
-func (s *Store) wait(ctx context.Context, p redis.Pipeliner) *redis.Cmd {
-	if s.options.Replicas == 0 {
-		return nil
-	}
-	return p.Do(ctx, "WAIT", s.options.Replicas, s.options.ReplicaTimeout.Milliseconds())
+	s.waited(w)
+	return s.answered(evaluated, w)
 }
 
 // answered is what a script has said, once the replicas have it.
-func (s *Store) answered(evaluated, waited *redis.Cmd) ([]any, error) {
+func (s *Store) answered(evaluated *redis.Cmd, w *waits) ([]any, error) {
 	answer, err := evaluated.Slice()
 	switch {
 	case err != nil:
@@ -448,8 +442,8 @@ func (s *Store) answered(evaluated, waited *redis.Cmd) ([]any, error) {
 		return nil, errors.New("session store: a script answered nothing")
 	}
 	if answer[0] == "OK" {
-		if waited != nil {
-			n, err := waited.Int()
+		if w != nil {
+			n, err := w.enough.Int()
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", sessionstore.ErrUnknown, err)
 			}
