@@ -119,7 +119,7 @@ func (s *socket) greet(datagram []byte) error {
 
 // Sizes that HELLO announces, unless other ones are asked for.
 const (
-	SessionsMax = 16384
+	SessionsMax = 65536
 	Pairs       = 65536
 )
 
