@@ -128,14 +128,12 @@ func (p *Pod) passing(here http.Handler) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
 		r = r.WithContext(ctx)
+		content, whole := peek(r)
 		if passed == 0 {
-			n, supi := p.shardIn(ctx, r)
-			if root, holder := p.elsewhere(n); n != 0 && root != nil {
-				p.passOn(w, r, supi, holder, root)
+			if n, supi := p.shardIn(ctx, r); n != 0 && p.toItsHolder(w, r, n, supi, content, whole) {
 				return
 			}
 		}
-		content, whole := peek(r)
 		if !whole { // it is too large, or cannot be read: who answers says so
 			here.ServeHTTP(w, r)
 			return
@@ -145,9 +143,33 @@ func (p *Pod) passing(here http.Handler) http.Handler {
 		if way.root != nil {
 			r = way.named(r)
 			r.Body = io.NopCloser(bytes.NewReader(content))
-			p.passOn(w, r, ueIn(r), way.holder, way.root)
+			p.passOn(w, r, ueIn(r), way.holder, way.root, false)
 		}
 	})
+}
+
+const (
+	// moveTime is how long a request waits for who has its shard next, where that moves: nothing has been done of it.
+	moveTime = time.Second
+	// passAgain is how soon who was not reached is asked again: it may have begun anew under its name.
+	passAgain = 50 * time.Millisecond
+)
+
+// toItsHolder passes a request on to the pod that holds its shard. Where that one does not take it any more it waits, as where nobody does. false: it is for this pod.
+func (p *Pod) toItsHolder(w http.ResponseWriter, r *http.Request, n uint16, supi string, content []byte, whole bool) bool {
+	end := time.Now().Add(moveTime)
+	p.keeper.Settle(r.Context(), p.name(n), "", moveTime)
+	for {
+		root, holder := p.elsewhere(n)
+		if root == nil {
+			return false
+		}
+		if p.passOn(w, r, supi, holder, root, whole && time.Now().Before(end)) {
+			return true
+		}
+		r.Body = io.NopCloser(bytes.NewReader(content))
+		p.keeper.Settle(r.Context(), p.name(n), holder, passAgain)
+	}
 }
 
 // passedBy is how many pods have passed a request on. Programs before this one write 1, whatever it is.
@@ -224,7 +246,10 @@ func (p *Pod) shardIn(ctx context.Context, r *http.Request) (n uint16, supi stri
 	return n, supi
 }
 
-func (p *Pod) passOn(w http.ResponseWriter, r *http.Request, supi, holder string, root *url.URL) {
+// passOn a request to the pod that holds its shard. false: that was not reached, so that nothing was done of the request, and it is to be passed on again.
+func (p *Pod) passOn(w http.ResponseWriter, r *http.Request, supi, holder string, root *url.URL, again bool) (answered bool) {
+	var delivery sbi.Delivery
+	answered = true
 	passed := passedBy(r)
 	proxy := httputil.ReverseProxy{
 		Transport: p.Passing.Transport, ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
@@ -244,13 +269,18 @@ func (p *Pod) passOn(w http.ResponseWriter, r *http.Request, supi, holder string
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			p.keeper.Unreached(holder, root.Host, err)
+			if again && delivery.NotSent() {
+				answered = false
+				return
+			}
 			p.Log.Warn("a request was not passed on", "to", holder, "err", err)
 			p.measures.passed.WithLabelValues(passedRequest, passedNotReached).Inc()
-			p.keeper.Unreached(holder, root.Host, err)
 			sbi.Write(w, errMoves.Answer())
 		},
 	}
-	proxy.ServeHTTP(w, r)
+	proxy.ServeHTTP(w, r.WithContext(delivery.Watched(r.Context())))
+	return answered
 }
 
 // elsewhere is the pod that holds a shard; nil where it is this one, or nobody.

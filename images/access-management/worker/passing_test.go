@@ -167,6 +167,31 @@ func TestARequestComesToWhereTheUEIs(t *testing.T) {
 	}
 }
 
+// A request that is to be passed on to a pod that has died waits for who has the shard next: nothing was done of it.
+func TestARequestWhoseHolderHasDied(t *testing.T) {
+	const supi = "imsi-208930000000001"
+	p := podWith(t, func() []string { return nil }, func(o *Options) {
+		o.Passing = Passing{Root: func(string) string { return "http://127.0.0.1:1" }, Transport: http.DefaultTransport}
+	})
+	lease, err := p.Store.Acquire(t.Context(), p.name(1), "amf-9", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.keeps(t, lease, supi, 1)
+	p.running.Go(func() { p.keeper.Run(p.ctx, p.Store) })
+	for deadline := time.Now().Add(patience); p.keeper.Holder(p.name(1)) != "amf-9"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q is taken for the holder", p.keeper.Holder(p.name(1)))
+		}
+	}
+	r, w := httptest.NewRequest(http.MethodPost, "/namf-loc/v1/"+supi+"/provide-loc-info", strings.NewReader(`{"req5gsLoc":true}`)), httptest.NewRecorder()
+	r.Header.Set("Content-Type", "application/json")
+	p.Handler().ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		t.Errorf("the request is answered %d %s, want as who has the shard next does", w.Code, w.Body)
+	}
+}
+
 // A UE that another AMF names by a 5G-GUTI is found at the first try, too: in the shard of its 5G-TMSI, or in the one that it has come to since.
 func TestA5GGUTILeadsToWhereTheUEIs(t *testing.T) {
 	first, second, one, two := twoPods(t)

@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -297,22 +295,16 @@ func (c *Client) follow(ctx context.Context, call Call, endpoint Endpoint, uri s
 func (c *Client) once(ctx context.Context, call Call, uri string, raw Raw, limit time.Duration) (*Reply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// A transport asks for a connection, has it, and then writes. One that says nothing, such as memory, may have
-	// delivered what it reports an error of.
-	var asked, connected atomic.Bool
-	trace := &httptrace.ClientTrace{
-		GetConn: func(string) { asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	}
+	var delivery Delivery
 	if limit > 0 {
 		timer := time.AfterFunc(limit, func() {
-			if asked.Load() && !connected.Load() {
+			if delivery.NotSent() {
 				cancel(errors.New("there is no connection in time"))
 			}
 		})
 		defer timer.Stop()
 	}
-	request, err := c.request(httptrace.WithClientTrace(ctx, trace), call, uri, raw)
+	request, err := c.request(delivery.Watched(ctx), call, uri, raw)
 	if err != nil {
 		return nil, &NotSent{call.Operation, err}
 	}
@@ -321,7 +313,7 @@ func (c *Client) once(ctx context.Context, call Call, uri string, raw Raw, limit
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", cause, err)
 		}
-		if asked.Load() && !connected.Load() {
+		if delivery.NotSent() {
 			return nil, &NotSent{call.Operation, err}
 		}
 		return nil, &Unknown{call.Operation, err}

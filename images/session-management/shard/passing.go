@@ -8,11 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -63,56 +61,43 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 	return all
 }
 
-// A shard that moves has nobody for a moment. Nothing has been done of a request that comes then, so it waits for who has the shard next.
 const (
+	// moveTime is how long a request waits for who has its shard next, where that moves: nothing has been done of it.
 	moveTime = time.Second
-	moveLook = 5 * time.Millisecond
 	// passAgain is how soon who was not reached is asked again: it may have begun anew under its name.
 	passAgain = 50 * time.Millisecond
+	// mostAgain bounds the content, in octets, of a request that is passed on again.
+	mostAgain = 1 << 18
 )
 
 // serve a request where its shard is held: here, or by way of the pod that holds it. Where that one does not take it any more it waits, as where nobody does.
 func (p *Pod) serve(id Identity, here http.Handler, log *slog.Logger, w http.ResponseWriter, r *http.Request) {
 	end := time.Now().Add(moveTime)
-	p.await(r.Context(), end, func() bool { return p.keeper.Holder(id.Name) != "" })
+	if p.Passing.Root != nil {
+		p.keeper.Settle(r.Context(), id.Name, "", moveTime)
+	}
 	root, holder := p.elsewhere(id)
 	if root == nil || r.Header.Get(headerPassed) != "" {
 		here.ServeHTTP(w, r)
 		return
 	}
 	content, err := io.ReadAll(io.LimitReader(r.Body, mostAgain))
-	body, again := io.MultiReader(bytes.NewReader(content), r.Body), err == nil && len(content) < mostAgain
+	whole := err == nil && len(content) < mostAgain
+	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content), r.Body))
 	for root != nil {
-		again = again && time.Now().Before(end)
-		r.Body = io.NopCloser(body)
-		if p.pass(id, root, holder, log, w, r, again) {
+		if p.pass(id, root, holder, log, w, r, whole && time.Now().Before(end)) {
 			return
 		}
-		body = bytes.NewReader(content)
-		was, soon := holder, time.Now().Add(passAgain)
-		p.await(r.Context(), soon, func() bool { return p.Held(id.Name) != nil || p.keeper.Holder(id.Name) != was })
+		r.Body = io.NopCloser(bytes.NewReader(content))
+		p.keeper.Settle(r.Context(), id.Name, holder, passAgain)
 		root, holder = p.elsewhere(id)
 	}
-	r.Body = io.NopCloser(body)
 	here.ServeHTTP(w, r)
-}
-
-// mostAgain bounds a request that is passed on again.
-const mostAgain = 1 << 18
-
-// await, until that time, what is to become of a shard. A pod that ends does not learn who has it.
-func (p *Pod) await(ctx context.Context, end time.Time, is func() bool) {
-	for p.Passing.Root != nil && !is() && !p.ending.Load() {
-		if time.Now().After(end) || !sleep(ctx, moveLook) {
-			return
-		}
-	}
 }
 
 // pass a request on to the pod that holds its shard. false: that was not reached, so that nothing was done of the request, and it is to be passed on again.
 func (p *Pod) pass(id Identity, to *url.URL, holder string, log *slog.Logger, w http.ResponseWriter, r *http.Request, again bool) (answered bool) {
-	var asked, connected atomic.Bool // a transport that says nothing may have delivered what it reports an error of
-	trace := &httptrace.ClientTrace{GetConn: func(string) { asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	var delivery sbi.Delivery
 	answered = true
 	proxy := httputil.ReverseProxy{
 		Transport: p.Passing.Transport, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
@@ -127,7 +112,7 @@ func (p *Pod) pass(id Identity, to *url.URL, holder string, log *slog.Logger, w 
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			p.keeper.Unreached(holder, to.Host, err)
-			if again && asked.Load() && !connected.Load() {
+			if again && delivery.NotSent() {
 				answered = false
 				return
 			}
@@ -136,7 +121,7 @@ func (p *Pod) pass(id Identity, to *url.URL, holder string, log *slog.Logger, w 
 			nsmf.Refuse(w, r, &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: "the shard moves to another pod", RetryAfter: time.Second})
 		},
 	}
-	proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	proxy.ServeHTTP(w, r.WithContext(delivery.Watched(r.Context())))
 	return answered
 }
 
