@@ -60,6 +60,9 @@ func TestKillsWithPackets(t *testing.T) {
 	s.startPod()
 	u := s.attach(1, internet(1))
 	u.pings4(1)
+	// Else it is set up again at the gNB, by another tunnel: this AMF, unlike core5g's, brings an accept twice.
+	s.amf.WaitTrace("session 1 up", 1)
+	s.until("the SMF has heard of the tunnel", func() bool { return s.amf.Asking() == 0 })
 	x := p.stream(u, 1)
 	before := u.session(1)
 	x.during(func() {

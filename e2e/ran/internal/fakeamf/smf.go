@@ -122,6 +122,16 @@ func (a *AMF) ask(u *ue, path func() string, m update, then func(smAnswer)) {
 	}
 }
 
+// Asking is how much is asked of the SMF, and not answered.
+func (a *AMF) Asking() (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, u := range a.ues {
+		n += len(u.asks)
+	}
+	return n
+}
+
 func (a *AMF) work(u *ue) {
 	for {
 		a.mu.Lock()
