@@ -97,24 +97,10 @@ func ueIn(r *http.Request) string {
 			SUPI string `json:"supi"`
 		} `json:"subscription"`
 	}
-	if text, _ := peek(r); json.Unmarshal(text, &body) != nil { // who answers says what is wrong
+	if text, _ := sbi.Peek(r, mostPassed); json.Unmarshal(text, &body) != nil { // who answers says what is wrong
 		return ""
 	}
 	return body.Subscription.SUPI
-}
-
-// peek reads the content of a request, and puts it back; nil where it cannot be read, which who answers finds, too. Of one that is too large, which it is for
-// who answers, too, it is not the whole.
-func peek(r *http.Request) (text []byte, whole bool) {
-	text, err := io.ReadAll(io.LimitReader(r.Body, mostPassed))
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
-	if err != nil {
-		return nil, false
-	}
-	return text, len(text) < mostPassed
 }
 
 // passing hands requests about a UE, or a subscription to the AMF's status, to the pod that holds its shard.
@@ -128,10 +114,13 @@ func (p *Pod) passing(here http.Handler) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
 		r = r.WithContext(ctx)
-		content, whole := peek(r)
+		content, whole := sbi.Peek(r, mostPassed)
 		if passed == 0 {
 			if n, supi := p.shardIn(ctx, r); n != 0 && p.toItsHolder(w, r, n, supi, content, whole) {
 				return
+			}
+			if whole {
+				r.Body = io.NopCloser(bytes.NewReader(content))
 			}
 		}
 		if !whole { // it is too large, or cannot be read: who answers says so
@@ -148,28 +137,14 @@ func (p *Pod) passing(here http.Handler) http.Handler {
 	})
 }
 
-const (
-	// moveTime is how long a request waits for who has its shard next, where that moves: nothing has been done of it.
-	moveTime = time.Second
-	// passAgain is how soon who was not reached is asked again: it may have begun anew under its name.
-	passAgain = 50 * time.Millisecond
-)
-
-// toItsHolder passes a request on to the pod that holds its shard. Where that one does not take it any more it waits, as where nobody does. false: it is for this pod.
+// toItsHolder passes a request on to the pod that holds its shard. false: it is for this pod.
 func (p *Pod) toItsHolder(w http.ResponseWriter, r *http.Request, n uint16, supi string, content []byte, whole bool) bool {
-	end := time.Now().Add(moveTime)
-	p.keeper.Settle(r.Context(), p.name(n), "", moveTime)
-	for {
-		root, holder := p.elsewhere(n)
-		if root == nil {
-			return false
+	return p.keeper.ToHolder(r.Context(), p.name(n), func() (*url.URL, string) { return p.elsewhere(n) }, func(to *url.URL, holder string, again bool) bool {
+		if whole {
+			r.Body = io.NopCloser(bytes.NewReader(content))
 		}
-		if p.passOn(w, r, supi, holder, root, whole && time.Now().Before(end)) {
-			return true
-		}
-		r.Body = io.NopCloser(bytes.NewReader(content))
-		p.keeper.Settle(r.Context(), p.name(n), holder, passAgain)
-	}
+		return p.passOn(w, r, supi, holder, to, again && whole)
+	})
 }
 
 // passedBy is how many pods have passed a request on. Programs before this one write 1, whatever it is.

@@ -65,7 +65,7 @@ func (p *Pod) statusShardIn(r *http.Request) uint16 {
 	var body struct {
 		URI string `json:"amfStatusUri"`
 	}
-	if text, _ := peek(r); json.Unmarshal(text, &body) != nil || body.URI == "" { // who answers says what is wrong
+	if text, _ := sbi.Peek(r, mostPassed); json.Unmarshal(text, &body) != nil || body.URI == "" { // who answers says what is wrong
 		return 0
 	}
 	return p.shardOfURI(body.URI)

@@ -1,10 +1,12 @@
 package sbi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -179,6 +181,16 @@ func (r *Router) run(req *http.Request, op Operation) (answer Answer, err error)
 		return Answer{}, BadRequest("INVALID_QUERY_PARAM", "the query is not name=value pairs joined by &, in the encoding of URIs")
 	}
 	return op(req)
+}
+
+// Peek reads the content of a request, and puts it back. Of one that is too large, or cannot be read, which who answers finds, too, it is not the whole.
+func Peek(req *http.Request, most int64) (content []byte, whole bool) {
+	content, err := io.ReadAll(io.LimitReader(req.Body, most))
+	req.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(content), req.Body), req.Body}
+	return content, err == nil && int64(len(content)) < most
 }
 
 // BaseURI is where the client reached us, for Location headers and links.

@@ -19,5 +19,5 @@
 //
 // Who calls. Keeper does no I/O and has no goroutine: Step says what is to be asked of the store, Answered takes what
 // it said, so that a simulation owns time and order. Run does both for a program. What pods tell each other, so that nobody waits for a look, is in peers.go
-// and unreached.go.
+// and unreached.go, and how a request comes to the pod that holds its shard in passing.go.
 package shards

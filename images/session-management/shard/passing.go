@@ -61,38 +61,34 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 	return all
 }
 
-const (
-	// moveTime is how long a request waits for who has its shard next, where that moves: nothing has been done of it.
-	moveTime = time.Second
-	// passAgain is how soon who was not reached is asked again: it may have begun anew under its name.
-	passAgain = 50 * time.Millisecond
-	// mostAgain bounds the content, in octets, of a request that is passed on again.
-	mostAgain = 1 << 18
-)
+// mostAgain bounds the content, in octets, of a request that is passed on again.
+const mostAgain = 1 << 18
 
-// serve a request where its shard is held: here, or by way of the pod that holds it. Where that one does not take it any more it waits, as where nobody does.
+// serve a request where its shard is held: here, or by way of the pod that holds it.
 func (p *Pod) serve(id Identity, here http.Handler, log *slog.Logger, w http.ResponseWriter, r *http.Request) {
-	end := time.Now().Add(moveTime)
-	if p.Passing.Root != nil {
-		p.keeper.Settle(r.Context(), id.Name, "", moveTime)
-	}
-	root, holder := p.elsewhere(id)
-	if root == nil || r.Header.Get(headerPassed) != "" {
+	if p.Passing.Root == nil {
 		here.ServeHTTP(w, r)
 		return
 	}
-	content, err := io.ReadAll(io.LimitReader(r.Body, mostAgain))
-	whole := err == nil && len(content) < mostAgain
-	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(content), r.Body))
-	for root != nil {
-		if p.pass(id, root, holder, log, w, r, whole && time.Now().Before(end)) {
-			return
+	elsewhere := func() (*url.URL, string) {
+		if r.Header.Get(headerPassed) != "" {
+			return nil, ""
 		}
-		r.Body = io.NopCloser(bytes.NewReader(content))
-		p.keeper.Settle(r.Context(), id.Name, holder, passAgain)
-		root, holder = p.elsewhere(id)
+		return p.elsewhere(id)
 	}
-	here.ServeHTTP(w, r)
+	content, whole := sbi.Peek(r, mostAgain)
+	put := func() {
+		if whole {
+			r.Body = io.NopCloser(bytes.NewReader(content))
+		}
+	}
+	if !p.keeper.ToHolder(r.Context(), id.Name, elsewhere, func(to *url.URL, holder string, again bool) bool {
+		put()
+		return p.pass(id, to, holder, log, w, r, again && whole)
+	}) {
+		put()
+		here.ServeHTTP(w, r)
+	}
 }
 
 // pass a request on to the pod that holds its shard. false: that was not reached, so that nothing was done of the request, and it is to be passed on again.
