@@ -32,6 +32,9 @@ type Session struct {
 
 // RANStatus is the state of the simulated gNB and its UEs.
 type RANStatus struct {
+	GNB struct {
+		State string `json:"state"`
+	} `json:"gnb"`
 	UEs []UEStatus `json:"ues"`
 }
 
@@ -66,13 +69,16 @@ func (c *Cluster) RAN(ctx context.Context, v any, args ...string) error {
 	return nil
 }
 
-// WaitAttached waits until the UE is registered and has a PDU session with an address.
+// WaitAttached waits until the UE is registered and has a PDU session with an address, and its gNB has N2: one that has lost that lets go of its UEs when it is back.
 func (c *Cluster) WaitAttached(ctx context.Context, supi string, limit time.Duration) (UEStatus, error) {
 	var found UEStatus
 	err := Eventually(ctx, limit, func() error {
 		var status RANStatus
 		if err := c.RAN(ctx, &status, "status"); err != nil {
 			return err
+		}
+		if status.GNB.State != "connected" {
+			return fmt.Errorf("the simulated gNB is %s", status.GNB.State)
 		}
 		for _, ue := range status.UEs {
 			if ue.SUPI != supi {
