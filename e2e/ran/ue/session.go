@@ -588,7 +588,11 @@ func (s *session) leaves(p []byte) bool {
 
 // uplink sends one packet (after HeaderLen octets of room), or holds it while the UE is idle.
 func (u *UE) uplink(s *session, b []byte) {
-	if t := s.tunnel.Load(); t != nil {
+	t := s.tunnel.Load()
+	if t == nil {
+		t = s.hold(b)
+	}
+	if t != nil {
 		qfi, ok := t.QFI, true
 		if c := s.classes.Load(); c != nil {
 			qfi, ok = c.mark(b[gtpu.HeaderLen:], t.QFI)
@@ -603,19 +607,27 @@ func (u *UE) uplink(s *session, b []byte) {
 		}
 		return
 	}
-	s.heldMu.Lock()
-	if len(s.held) < maxHeld {
-		s.held = append(s.held, append([]byte(nil), b...))
-	} else {
-		s.notSent.Add(1)
-	}
-	s.heldMu.Unlock()
 	if s.waking.CompareAndSwap(false, true) {
 		u.q.push(func() {
 			s.waking.Store(false)
 			u.resume = u.resume || u.conn == nil && s.state == active
 		})
 	}
+}
+
+// hold a packet while the session has no tunnel. Where it has one by now, that is returned: nobody looks at what is held any more.
+func (s *session) hold(b []byte) *gtpu.Tunnel {
+	s.heldMu.Lock()
+	defer s.heldMu.Unlock()
+	if t := s.tunnel.Load(); t != nil {
+		return t
+	}
+	if len(s.held) < maxHeld {
+		s.held = append(s.held, append([]byte(nil), b...))
+	} else {
+		s.notSent.Add(1)
+	}
+	return nil
 }
 
 // SendUplink sends one IP packet, or one frame, of the session from inside the process.
