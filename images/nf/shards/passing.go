@@ -17,7 +17,7 @@ const (
 
 // ToHolder passes a request on to the pod that holds its shard; elsewhere is where that is, nil for here or nowhere. Where nobody holds the shard, or pass says that
 // the one who does was not reached, so that nothing was done of the request, it waits for who has the shard next. pass is told whether it may say so again, and says true
-// where it has answered, with what it had for an answer. false: the request is for this pod.
+// where it has answered, with what it had for an answer. A pod that ends does not learn who is next, and passes on once. false: the request is for this pod.
 func (k *Keeper) ToHolder(ctx context.Context, shard string, elsewhere func() (to *url.URL, holder string), pass func(to *url.URL, holder string, again bool) (answered bool)) bool {
 	end := time.Now().Add(moveTime)
 	k.settle(ctx, shard, "", moveTime)
@@ -26,7 +26,7 @@ func (k *Keeper) ToHolder(ctx context.Context, shard string, elsewhere func() (t
 		if to == nil {
 			return false
 		}
-		if pass(to, holder, time.Now().Before(end)) {
+		if pass(to, holder, time.Now().Before(end) && !k.ends()) {
 			return true
 		}
 		k.settle(ctx, shard, holder, passAgain)
