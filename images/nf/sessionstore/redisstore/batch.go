@@ -96,11 +96,9 @@ func (s *Store) flush(ctx context.Context, list []*waitingCommit) {
 	for n, w := range list {
 		evaluated[n] = commit.EvalSha(ctx, p, w.keys, w.args...)
 	}
-	waits := s.wait(ctx, p)
-	_, _ = p.Exec(ctx) // each has its own error
-	s.waited(waits)
+	replicas := s.exec(ctx, p)
 	for n, w := range list {
-		answer, err := s.answered(evaluated[n], waits)
+		answer, err := s.answered(evaluated[n], replicas)
 		if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 			answer, err = s.once(ctx, func(p redis.Pipeliner) *redis.Cmd { return commit.Eval(ctx, p, w.keys, w.args...) })
 		}

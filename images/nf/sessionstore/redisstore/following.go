@@ -58,11 +58,18 @@ func (s *Store) wait(ctx context.Context, p redis.Pipeliner) *waits {
 	return w
 }
 
+// exec sends a pipeline, and returns what became of its waiting for replicas; nil where none are asked for. Each command has its own error.
+func (s *Store) exec(ctx context.Context, p redis.Pipeliner) *waits {
+	w := s.wait(ctx, p)
+	_, _ = p.Exec(ctx)
+	if w != nil {
+		s.waited(w)
+	}
+	return w
+}
+
 // waited: the pipeline has been answered.
 func (s *Store) waited(w *waits) {
-	if w == nil {
-		return
-	}
 	s.following.mu.Lock()
 	defer s.following.mu.Unlock()
 	if w.told != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // held passes on what a replica and its primary say to each other, the primary's a little later.
-func held(t *testing.T, to string, later time.Duration) string {
+func held(t *testing.T, to string, later time.Duration) (port int) {
 	l := serveEach(t, func(c net.Conn) {
 		up, err := net.Dial("tcp", to)
 		if err != nil {
@@ -35,7 +36,7 @@ func held(t *testing.T, to string, later time.Duration) string {
 			}
 		}
 	})
-	return l.Addr().String()
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 // A write that was answered is at every replica that follows, not only at as many as it must be at: which of them is the primary next is for Sentinels that
@@ -43,8 +44,8 @@ func held(t *testing.T, to string, later time.Duration) string {
 func TestEveryReplicaHasWhatWasAnswered(t *testing.T) {
 	redisServer(t)
 	primary := start(t)
-	near := start(t, "--replicaof", "127.0.0.1 "+portOf(primary.address()))
-	far := start(t, "--replicaof", "127.0.0.1 "+portOf(held(t, primary.address(), othersTime/5)))
+	near := start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.port))
+	far := start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(held(t, primary.address(), othersTime/5)))
 	linked(t, near)
 	linked(t, far)
 	s := open(t, Options{Addresses: []string{primary.address()}, Prefix: "core5g:", Replicas: 1})
@@ -106,7 +107,7 @@ func TestAReplicaThatStandsStill(t *testing.T) {
 	redisServer(t)
 	primary := start(t)
 	for range 2 {
-		linked(t, start(t, "--replicaof", "127.0.0.1 "+portOf(primary.address())))
+		linked(t, start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.port)))
 	}
 	s := open(t, Options{Addresses: []string{primary.address()}, Replicas: 1})
 	now := time.Now()
@@ -136,9 +137,4 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%d follow, want %d, by\n%s", got, want, info)
 		}
 	}
-}
-
-func portOf(address string) string {
-	_, port, _ := net.SplitHostPort(address)
-	return port
 }

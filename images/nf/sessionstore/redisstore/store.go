@@ -426,10 +426,7 @@ func (s *Store) said(answer []any) ([]any, error) {
 func (s *Store) once(ctx context.Context, eval func(redis.Pipeliner) *redis.Cmd) ([]any, error) {
 	p := s.client.Pipeline()
 	evaluated := eval(p)
-	w := s.wait(ctx, p)
-	_, _ = p.Exec(ctx) // each has its own error
-	s.waited(w)
-	return s.answered(evaluated, w)
+	return s.answered(evaluated, s.exec(ctx, p))
 }
 
 // answered is what a script has said, once the replicas have it.
