@@ -337,11 +337,14 @@ func sessionsAre(least float64) func(ctx context.Context) error {
 	}
 }
 
+// atOnce requests wait for upf-c's next share of a CPU together, 10 ms in 100: however fast the machine is, more than one in a hundred.
+const atOnce = 256
+
 // strayControlPlane is an SMF that nobody has asked for: it fills the table of sessions to more than the alert's
 // threshold, as fast as upf-c's share of a CPU lets it, and then asks for what is not there.
 func strayControlPlane(stray map[string]string) func(t *testing.T, ctx context.Context) (undo func()) {
 	return func(t *testing.T, ctx context.Context) (undo func()) {
-		strayN4(t, ctx, stray, "-n3", endpoint(t, ctx, firstSlice).String(), "-sessions", fmt.Sprint(straySessions), "-nonsense", "20")
+		strayN4(t, ctx, stray, "-n3", endpoint(t, ctx, firstSlice).String(), "-sessions", fmt.Sprint(straySessions), "-at-once", fmt.Sprint(atOnce), "-nonsense", "20")
 		return func() { dismiss(t, ctx, straySMF) }
 	}
 }

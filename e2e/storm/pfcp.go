@@ -20,6 +20,8 @@ type SMF struct {
 	conn     *net.UDPConn
 	node, n3 netip.Addr
 	recovery time.Time
+	// AtOnce is how many requests are under way at a time where there are many to make, 16 if nobody says otherwise.
+	AtOnce   int
 	sequence atomic.Uint32
 
 	mutex   sync.Mutex
@@ -30,8 +32,6 @@ type SMF struct {
 const (
 	// t1 and n1 are the timer and the number of attempts of a request (TS 29.244 6.4).
 	t1, n1 = time.Second, 5
-	// window is how many requests are under way at a time while the UPF is filled.
-	window = 16
 	// first TEID and UE address are far from those that an SMF of the core gives out.
 	firstTEID = 0x7000_0000
 )
@@ -48,7 +48,7 @@ func Associate(ctx context.Context, own, to netip.AddrPort, n3 netip.Addr) (*SMF
 	if err != nil {
 		return nil, err
 	}
-	s := &SMF{conn: conn, n3: n3, recovery: time.Now(), waiting: map[uint32]chan message.Message{}}
+	s := &SMF{conn: conn, n3: n3, recovery: time.Now(), AtOnce: 16, waiting: map[uint32]chan message.Message{}}
 	s.node = conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
 	go s.read()
 	answer, err := s.ask(ctx, message.NewAssociationSetupRequest(s.next(), s.nodeID(), ie.NewRecoveryTimeStamp(s.recovery), ie.NewCPFunctionFeatures(0)))
@@ -229,7 +229,7 @@ func (s *SMF) Lost(ctx context.Context) (sessions, lost int, err error) {
 	seids := slices.Clone(s.seids)
 	s.mutex.Unlock()
 	var unknown atomic.Int64
-	err = inWindow(ctx, len(seids), func(ctx context.Context, i int) error {
+	err = s.each(ctx, len(seids), func(ctx context.Context, i int) error {
 		answer, err := s.ask(ctx, message.NewSessionModificationRequest(0, 0, seids[i], s.next(), 0, ie.NewUpdatePDR(ie.NewPDRID(1), ie.NewPrecedence(255))))
 		if err != nil {
 			return err
@@ -271,7 +271,7 @@ func (s *SMF) insist(ctx context.Context, n uint32) (err error) {
 
 // Fill establishes sessions 0 to n-1, and leaves them there.
 func (s *SMF) Fill(ctx context.Context, n int) error {
-	return inWindow(ctx, n, func(ctx context.Context, i int) error {
+	return s.each(ctx, n, func(ctx context.Context, i int) error {
 		if err := s.insist(ctx, uint32(i)); err != nil {
 			return fmt.Errorf("session %d of %d: %w", i+1, n, err)
 		}
@@ -279,13 +279,13 @@ func (s *SMF) Fill(ctx context.Context, n int) error {
 	})
 }
 
-// inWindow does what for 0 to n-1, several at a time, until all are done or one fails.
-func inWindow(ctx context.Context, n int, what func(ctx context.Context, i int) error) error {
+// each does what for 0 to n-1, AtOnce at a time, until all are done or one fails.
+func (s *SMF) each(ctx context.Context, n int, what func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range window {
+	for range s.AtOnce {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				if err := what(ctx, int(i)); err != nil {

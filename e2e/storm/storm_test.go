@@ -2,6 +2,7 @@ package storm
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -23,6 +24,7 @@ type upf struct {
 	established, deleted, absent atomic.Int32
 	released                     atomic.Int32 // associations
 	cause                        atomic.Uint32
+	together                     atomic.Int32  // it answers establishments when so many wait
 	present                      atomic.Bool   // it knows the sessions that it is asked to change
 	asked                        chan net.Addr // where the association comes from
 	alive                        chan uint32   // sequence numbers of Heartbeat Responses
@@ -47,6 +49,7 @@ func (u *upf) address() netip.AddrPort { return u.conn.LocalAddr().(*net.UDPAddr
 
 func (u *upf) serve() {
 	buffer := make([]byte, 65536)
+	waiting := map[uint32]message.Message{} // answers by sequence number
 	for {
 		n, from, err := u.conn.ReadFrom(buffer)
 		if err != nil {
@@ -85,10 +88,17 @@ func (u *upf) serve() {
 		default:
 			continue
 		}
-		b := make([]byte, answer.MarshalLen())
-		if answer.MarshalTo(b) == nil {
-			_, _ = u.conn.WriteTo(b, from)
+		waiting[answer.Sequence()] = answer
+		if _, establishes := m.(*message.SessionEstablishmentRequest); establishes && len(waiting) < int(u.together.Load()) {
+			continue
 		}
+		for _, answer := range waiting {
+			b := make([]byte, answer.MarshalLen())
+			if answer.MarshalTo(b) == nil {
+				_, _ = u.conn.WriteTo(b, from)
+			}
+		}
+		clear(waiting)
 	}
 }
 
@@ -109,6 +119,23 @@ func TestFillLeavesItsSessions(t *testing.T) {
 	}
 	if n, gone := u.established.Load(), u.deleted.Load(); n < 1000 || gone != 0 {
 		t.Errorf("%d sessions established, %d deleted, want 1000 and none", n, gone)
+	}
+}
+
+// A UPF that answers only where 64 wait is filled by an SMF that has so many under way, and not by one with fewer.
+func TestManyAreUnderWayAtOnce(t *testing.T) {
+	u := newUPF(t)
+	s := associate(t, u)
+	u.together.Store(64)
+	s.AtOnce = 64
+	if err := s.Fill(t.Context(), 640); err != nil {
+		t.Error(err)
+	}
+	s.AtOnce = 63
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := s.Fill(ctx, 640); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want no answer", err)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Command storm is load that a core should not have: see package storm. In a pod, until it is killed:
 //
 //	storm gtpu -upf 172.30.3.16 -rate 5000
-//	storm pfcp -upf 10.244.0.9 -n3 172.30.3.16 -sessions 50000 -nonsense 20
+//	storm pfcp -upf 10.244.0.9 -n3 172.30.3.16 -sessions 50000 -at-once 256 -nonsense 20
 //	storm pfcp -upf 10.244.0.9 -crowd 500
 //
 // From outside, through kubectl, until all UEs have a PDU session:
@@ -98,12 +98,16 @@ func run(ctx context.Context, args []string) error {
 	case "pfcp":
 		n3 := address(f, "n3", "address of the UPF on N3, for the F-TEIDs")
 		sessions := f.Int("sessions", 0, "sessions to establish at first")
+		atOnce := f.Int("at-once", 16, "of them under way at a time, 1 to 1024")
 		nonsense := f.Int("nonsense", 0, "requests a second for a session that is not there")
 		crowd := f.Int("crowd", 0, "requests at once, each second, for a session that is not there, instead of the others")
 		if err := f.Parse(args[1:]); err != nil {
 			return err
 		}
-		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *nonsense, *crowd)
+		if *atOnce < 1 || *atOnce > 1024 {
+			return fmt.Errorf("-at-once %d is none of 1 to 1024", *atOnce)
+		}
+		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *atOnce, *nonsense, *crowd)
 	default:
 		return fmt.Errorf("%q is none of gtpu, pfcp, ues, start and compare", args[0])
 	}
@@ -115,7 +119,7 @@ func address(f *flag.FlagSet, name, usage string) *netip.Addr {
 	return &a
 }
 
-func pfcp(ctx context.Context, upf netip.AddrPort, n3 netip.Addr, sessions, nonsense, crowd int) error {
+func pfcp(ctx context.Context, upf netip.AddrPort, n3 netip.Addr, sessions, atOnce, nonsense, crowd int) error {
 	smf, err := storm.Associate(ctx, netip.AddrPortFrom(netip.IPv4Unspecified(), storm.Port), upf, n3)
 	if err != nil {
 		return err
@@ -125,6 +129,7 @@ func pfcp(ctx context.Context, upf netip.AddrPort, n3 netip.Addr, sessions, nons
 	if crowd > 0 {
 		return smf.Crowd(ctx, crowd)
 	}
+	smf.AtOnce = atOnce
 	if err := smf.Fill(ctx, sessions); err != nil {
 		return err
 	}
