@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"core5g.dev/core5g/images/nf/gather"
 )
 
 const (
@@ -58,7 +60,7 @@ func (i *Identity) HTTP() *http.Client {
 
 // Transport calls https URIs as the identity, over HTTP/2.
 func (i *Identity) Transport() *http.Transport {
-	t := transport(i.Client())
+	t := transport(i.Client(), new(net.Dialer).DialContext)
 	t.Protocols.SetHTTP2(true)
 	return t
 }
@@ -75,15 +77,15 @@ func (i *Identity) TransportTo(service string) *http.Transport {
 // verifies nothing of https URIs, as free5GC's own clients do not: the NRF of such a core may sign its certificates
 // by itself.
 func Unprotected() *http.Transport {
-	t := transport(&tls.Config{InsecureSkipVerify: true})
+	t := transport(&tls.Config{InsecureSkipVerify: true}, new(net.Dialer).DialContext)
 	t.Protocols.SetHTTP2(true)
 	t.Protocols.SetUnencryptedHTTP2(true)
 	return t
 }
 
-func transport(config *tls.Config) *http.Transport {
+func transport(config *tls.Config, dial dialer) *http.Transport {
 	return &http.Transport{
-		DialContext: insistent(new(net.Dialer).DialContext),
+		DialContext: gather.Dialer(insistent(dial)),
 		Protocols:   new(http.Protocols), TLSClientConfig: config, IdleConnTimeout: idleLimit, MaxConnsPerHost: mostDials, TLSHandshakeTimeout: handshakeLimit,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
@@ -122,20 +124,25 @@ func Scheme(i *Identity) string {
 	return "https"
 }
 
-// Listen wraps a listener into TLS, where there is an identity.
+// Listen wraps a listener into TLS, where there is an identity. What is written to its connections is gathered.
 func Listen(listener net.Listener, i *Identity) net.Listener {
+	listener = gather.Listener(listener)
 	if i == nil {
 		return listener
 	}
 	return tls.NewListener(listener, i.Server())
 }
 
-// ListenBeside is Listen for those alone that come from a pod behind the Service of that name, by its certificate; "" for all of the namespace.
+// ListenBeside wraps a listener into TLS, where there is an identity, for those alone that come from a pod behind the Service of that name, by its
+// certificate; "" for all of the namespace.
 func ListenBeside(listener net.Listener, i *Identity, service string) net.Listener {
-	if i == nil || service == "" {
-		return Listen(listener, i)
+	if i == nil {
+		return listener
 	}
 	config := i.Server()
+	if service == "" {
+		return tls.NewListener(listener, config)
+	}
 	verified := config.VerifyConnection
 	config.VerifyConnection = func(s tls.ConnectionState) error {
 		if err := verified(s); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -114,6 +115,54 @@ func TestManyRequestsShareConnections(t *testing.T) {
 	const want = mostDials * (1 + requests/100)
 	if n := connections.Load(); n > want {
 		t.Errorf("%d requests made %d connections, want %d at most", requests, n, want)
+	}
+}
+
+// counted counts the writes to a connection.
+type counted struct {
+	net.Conn
+	writes *atomic.Int32
+}
+
+func (c counted) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+// Headers and content of a request leave in one system call, as a rule.
+func TestRequestsLeaveTogether(t *testing.T) {
+	directory := t.TempDir()
+	a := makeAuthority(t)
+	a.issue(t, directory, []authority{a}, year, "core5g-smf", "core5g-smf.core5g.svc")
+	i := open(t, directory, false)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })}
+	go func() { _ = server.Serve(Listen(l, i)) }()
+	defer func() { _ = server.Close() }()
+	var writes atomic.Int32
+	client := transport(i.Client(), func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, network, address)
+		return counted{c, &writes}, err
+	})
+	client.Protocols.SetHTTP2(true)
+	client.TLSClientConfig.ServerName = "core5g-smf"
+	defer client.CloseIdleConnections()
+	const exchanges = 300
+	for range exchanges {
+		response, err := (&http.Client{Transport: client}).Post("https://"+l.Addr().String(), "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(response.Body); err != nil || string(body) != "{}" || response.ProtoMajor != 2 {
+			t.Fatalf("%q by %s, %v", body, response.Proto, err)
+		}
+		_ = response.Body.Close()
+	}
+	if n := writes.Load(); n > exchanges*3/2 {
+		t.Errorf("%d writes for %d requests", n, exchanges)
 	}
 }
 
