@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"core5g.dev/core5g/images/nf/memorylimit"
+	"core5g.dev/core5g/images/nf/parallelism"
 	"core5g.dev/core5g/images/nf/timerslack"
 )
 
@@ -26,6 +27,7 @@ type logging[C any] interface {
 func Main[C any, P logging[C]](name string, parse func([]string, io.Writer) (C, error), run func(context.Context, C, *slog.Logger) error) {
 	timerslack.Widen()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go parallelism.Follow(ctx)
 	status := start[C, P](ctx, name, os.Args[1:], os.Stderr, parse, run)
 	stop()
 	os.Exit(status)
