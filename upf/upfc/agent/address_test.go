@@ -25,7 +25,12 @@ func updated(t *testing.T, instance, node *fakesmf.SMF) *message.AssociationUpda
 // waits for a downlink packet.
 func shard(t *testing.T) (l *lab, service, pod, next *fakesmf.SMF, packet func()) {
 	t.Helper()
-	l = newLab(t, withCPFunctions)
+	return shardWith(t, withCPFunctions)
+}
+
+func shardWith(t *testing.T, edit func(*config.Config)) (l *lab, service, pod, next *fakesmf.SMF, packet func()) {
+	t.Helper()
+	l = newLab(t, edit)
 	service, pod, next = fakesmf.New(t, l.addr), fakesmf.New(t, l.addr), fakesmf.New(t, l.addr)
 	service.Associate()
 	a, _ := answered(t, pod, establishment(pod, service, 7, fakesmf.Phone.Session()...))
@@ -87,9 +92,12 @@ func TestReportsFollowAnAssociationUpdate(t *testing.T) {
 	}
 }
 
-// An instance dies while a report is on its way to it: the copies that are left go to the next one.
+// An instance dies while a report is on its way to it: the next one has a copy as soon as it has said that it is the one, long before T1 has passed.
 func TestReportUnderWayFollowsAnAssociationUpdate(t *testing.T) {
-	_, service, pod, next, packet := shard(t)
+	_, service, pod, next, packet := shardWith(t, func(c *config.Config) {
+		withCPFunctions(c)
+		c.PFCP.Retransmit.Interval = time.Hour
+	})
 	updated(t, pod, service)
 	pod.Mute.Store(true)
 	packet()

@@ -463,13 +463,19 @@ func (s *Server) write(ctx context.Context) {
 var ErrNoAnswer = errors.New("no answer")
 
 // Destination is where the next copy of a request goes, and the last one: peers move.
-type Destination func(last bool) netip.AddrPort
+type Destination struct {
+	At func(last bool) netip.AddrPort
+	// Moved is closed when the peer has moved since it was asked for; nil: it does not.
+	Moved func() <-chan struct{}
+}
 
 // To is always the same.
-func To(to netip.AddrPort) Destination { return func(bool) netip.AddrPort { return to } }
+func To(to netip.AddrPort) Destination {
+	return Destination{At: func(bool) netip.AddrPort { return to }, Moved: func() <-chan struct{} { return nil }}
+}
 
-// Request sends a request and waits for its answer, repeating it N1 times every T1 (TS 29.244 6.4).
-// seid is nil for a node-related message.
+// Request sends a request and waits for its answer, repeating it N1 times every T1 (TS 29.244 6.4), and
+// at once when the peer moves. seid is nil for a node-related message.
 func (s *Server) Request(ctx context.Context, to Destination, msgType uint8, seid *uint64, ies ...*ie.IE) (*Message, error) {
 	var b IEs
 	if err := b.Add(ies...); err != nil {
@@ -501,24 +507,29 @@ func (s *Server) RequestIEs(ctx context.Context, to Destination, msgType uint8, 
 		return nil, err
 	}
 	b := append(head[:len(head):len(head)], ies...)
+	copies := 0
 	for attempt := range s.opt.Attempts {
-		if ctx.Err() != nil { // what led to the request may not have been stored any more
-			return nil, ctx.Err()
-		}
-		if attempt > 0 {
-			s.opt.Recorder.Retransmission("out", TypeName(msgType))
-		}
-		s.send(b, to(attempt > 0 && attempt == s.opt.Attempts-1), msgType, "")
-		if !s.opt.Machine.Wait(s.opt.Interval, o.done, ctx.Done()) {
-			select {
-			case <-o.done:
-				return o.answer, nil
-			default:
+		last := attempt > 0 && attempt == s.opt.Attempts-1
+		for moved := true; moved; {
+			if ctx.Err() != nil { // what led to the request may not have been stored any more
 				return nil, ctx.Err()
+			}
+			if copies++; copies > 1 {
+				s.opt.Recorder.Retransmission("out", TypeName(msgType))
+			}
+			moves := to.Moved()
+			s.send(b, to.At(last), msgType, "")
+			if moved = !s.opt.Machine.Wait(s.opt.Interval, o.done, ctx.Done(), moves); moved {
+				select {
+				case <-o.done:
+					return o.answer, nil
+				default:
+					last = false // it is known where the peer is
+				}
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s to %s: %w", TypeName(msgType), to(false), ErrNoAnswer)
+	return nil, fmt.Errorf("%s to %s: %w", TypeName(msgType), to.At(false), ErrNoAnswer)
 }
 
 func (s *Server) answered(m *Message) {

@@ -7,6 +7,7 @@ package node
 // request goes home, where a Service may know who has taken over, and so do all when heartbeats fail.
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 
@@ -40,36 +41,56 @@ func (as *association) isFrom(from netip.Addr) bool {
 
 // of is where the copies of a request to a CP function go.
 func (n *Node) of(as *association) pfcp.Destination {
-	return func(last bool) netip.AddrPort {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return as.address(last)
+	return pfcp.Destination{
+		At: func(last bool) netip.AddrPort {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return as.address(last)
+		},
+		Moved: func() <-chan struct{} {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return as.moved
+		},
 	}
 }
 
 // OfSession is where the copies of a report go: cp is the address of the session's CP F-SEID, node its CP function. A
 // session may be another CP function's by now (TS 29.244 5.22), which its CP F-SEID says.
 func (n *Node) OfSession(node string, cp netip.Addr) pfcp.Destination {
-	return func(last bool) netip.AddrPort {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		as := n.associations[node]
-		if as == nil || as.home().Addr() != cp {
-			var owner *association
-			for _, other := range n.associations { // of several the first by Node ID, whatever the map's order
-				if other.home().Addr() == cp && (owner == nil || other.Node < owner.Node) {
-					owner = other
-				}
+	return pfcp.Destination{
+		At: func(last bool) netip.AddrPort {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if as := n.ownerLocked(node, cp); as != nil && as.Moved.IsValid() && !last {
+				return as.Moved
 			}
-			if owner != nil {
-				as = owner
+			return netip.AddrPortFrom(cp, pfcp.Port)
+		},
+		Moved: func() <-chan struct{} {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if as := n.ownerLocked(node, cp); as != nil {
+				return as.moved
 			}
-		}
-		if as != nil && as.Moved.IsValid() && !last {
-			return as.Moved
-		}
-		return netip.AddrPortFrom(cp, pfcp.Port)
+			return nil
+		},
 	}
+}
+
+// ownerLocked is the CP function that a session is of by now; nil when there is none.
+func (n *Node) ownerLocked(node string, cp netip.Addr) *association {
+	as := n.associations[node]
+	if as != nil && as.home().Addr() == cp {
+		return as
+	}
+	var owner *association
+	for _, other := range n.associations { // of several the first by Node ID, whatever the map's order
+		if other.home().Addr() == cp && (owner == nil || other.Node < owner.Node) {
+			owner = other
+		}
+	}
+	return cmp.Or(owner, as)
 }
 
 // move notes that a CP function's instance at an address has said that it is the one. It counts when the address is a
@@ -96,14 +117,4 @@ func (n *Node) move(node string, from netip.AddrPort) {
 		n.o.Persist()
 		n.o.Log.Info("the CP function has moved", "node", node, "to", from)
 	}
-}
-
-// MovedOf is closed when a CP function moves; nil when there is none.
-func (n *Node) MovedOf(node string) <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if as := n.associations[node]; as != nil {
-		return as.moved
-	}
-	return nil
 }

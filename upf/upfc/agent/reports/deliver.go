@@ -114,14 +114,14 @@ func (r *Reports) report(node string, to pfcp.Destination, seid uint64, kind str
 	answer, err := r.server.RequestIEs(r.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			r.o.Log.Warn("report not acknowledged", "kind", kind, "to", to(false), "cpSEID", pfcp.Hex(seid), "err", err)
+			r.o.Log.Warn("report not acknowledged", "kind", kind, "to", to.At(false), "cpSEID", pfcp.Hex(seid), "err", err)
 		}
 		return nil, err
 	}
 	r.o.Recorder.Report(kind)
 	if e := answer.Elements.First(ie.Cause); e != nil {
 		if c, err := e.Uint8(); err == nil && c != ie.CauseRequestAccepted {
-			r.o.Log.Warn("report refused", "kind", kind, "to", to(false), "cpSEID", pfcp.Hex(seid), "cause", pfcp.CauseName(c))
+			r.o.Log.Warn("report refused", "kind", kind, "to", to.At(false), "cpSEID", pfcp.Hex(seid), "cause", pfcp.CauseName(c))
 			if c == ie.CauseSessionContextNotFound {
 				return nil, errForgotten
 			}

@@ -62,7 +62,8 @@ func downlinkData(pdr uint16, qfi, dscp uint8) []*ie.IE {
 
 // notifyOnce reports without the session's lock, which the caller has: it is taken again however this ends, a death of the machine included.
 func (r *Reports) notifyOnce(s *leases.Session, ies pfcp.IEs) (answer *pfcp.Message, serving bool, err error) {
-	node, to, seid, up, moved := s.Node, r.o.Node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, r.o.Node.MovedOf(s.Node)
+	node, to, seid, up := s.Node, r.o.Node.OfSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID
+	moved := to.Moved()
 	s.Mu.Unlock()
 	defer s.Mu.Lock()
 	if !r.isServing() {
