@@ -408,6 +408,12 @@ func replaceResource(of, from *corev1.ResourceRequirements, name corev1.Resource
 	}
 }
 
+// wholeCPUs has Go run on as many CPUs at a time as the container's limit is, rounded up. By itself it takes two at least, and whatever becomes ready
+// wakes a second thread: a quarter of what a session request costs, of a share that one thread uses up.
+var wholeCPUs = corev1.EnvVar{Name: "GOMAXPROCS", ValueFrom: &corev1.EnvVarSource{
+	ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu", Divisor: resource.MustParse("1")},
+}}
+
 func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev1.Pod {
 	mounts := []corev1.VolumeMount{
 		{Name: "config", MountPath: upfConfigDir, ReadOnly: true},
@@ -443,6 +449,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 			port("metrics", PortMetrics, corev1.ProtocolTCP),
 			port("health", PortHealth, corev1.ProtocolTCP),
 		},
+		Env: []corev1.EnvVar{wholeCPUs},
 		Resources: guaranteed(corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse(upfcCPU), corev1.ResourceMemory: upfcNeed(upf).of(upf),
 		}),
