@@ -102,6 +102,8 @@ type Opened struct {
 	Last   bool `cbor:"4,keyasint,omitempty"`
 	// Here is the terminator's end of it, as its gNB has it; "" of a terminator that does not say.
 	Here string `cbor:"5,keyasint,omitempty"`
+	// Ago is since when there is one that is listed, in milliseconds, 1 at least; 0 of a terminator that does not say.
+	Ago uint64 `cbor:"6,keyasint,omitempty"`
 }
 
 // Ended says that an association is gone, with all that it carried.

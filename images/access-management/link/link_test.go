@@ -18,7 +18,7 @@ var samples = []Frame{
 	&Hello{Version: 1, Worker: "amf-0", Shards: 4, Resumes: true}, &Holds{Shard: 2, Epoch: 1 << 40}, &LetsGo{Shard: 2, Epoch: 3},
 	&Send{Number: 7, Shard: 2, Epoch: 3, Association: 9, UE: 1 << 39, Message: []byte{0, 21}}, &Done{Number: 8},
 	&Remember{Shard: 1, Epoch: 2, Association: 9, Node: []byte{1}}, &Share{Number: 8}, &HangUp{Shard: 1, Epoch: 2, Association: 9}, &Keep{Number: 8, UE: 1 << 39},
-	&Welcome{Version: 1, Terminator: "n2-0/5"}, &Opened{Association: 9, Peer: "10.0.0.1:38412", Node: []byte{1}, Listed: true, Last: true, Here: "192.0.2.1:38412"},
+	&Welcome{Version: 1, Terminator: "n2-0/5"}, &Opened{Association: 9, Peer: "10.0.0.1:38412", Node: []byte{1}, Listed: true, Last: true, Here: "192.0.2.1:38412", Ago: 70},
 	&Ended{Association: 9, Why: "shut down"}, &Node{Association: 9, Node: []byte{2}},
 	&Deliver{Number: 8, Association: 9, Shard: 2, Again: true, Shared: true, Message: []byte{0, 15}, Of: 5, At: 1 << 40, Keeps: true, UE: 1 << 39}, &NotSent{Number: 7, Shard: 2, Fenced: true, Why: "no"},
 }

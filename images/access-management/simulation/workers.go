@@ -41,7 +41,6 @@ type pod struct {
 	nodes    map[string]*record.GNB
 	// known are the associations that it has heard of.
 	known map[string]known
-	order uint64
 	// bereft are gNBs that have lost an association, and when; doubted those of them that may not have heard that their UEs are lost.
 	bereft, doubted map[string]time.Time
 	// met are lives of terminators that it has heard, or that are known to be over; doubts those that it has not, with the echo that shows that they are; echoes
@@ -55,10 +54,10 @@ type pod struct {
 	waits []func()
 }
 
-// known of an association: its ends, and the order in which it was opened, 0: before this life has listened.
+// known of an association: its ends, and since when there is one.
 type known struct {
 	peer, here string
-	order      uint64
+	since      time.Time
 }
 
 // holding is a shard that a pod has, from lease to lease.
@@ -236,11 +235,7 @@ func (p *pod) took(x *wire, f link.Frame) {
 func (p *pod) opened(x *wire, f *link.Opened) {
 	if !f.Last {
 		x.there[f.Association] = true
-		a := known{peer: f.Peer, here: f.Here}
-		if !f.Listed {
-			p.order++
-			a.order = p.order
-		}
+		a := known{peer: f.Peer, here: f.Here, since: p.w.Now.Add(-time.Duration(f.Ago) * time.Millisecond)}
 		p.known[nodeKey(x.heard, f.Association)] = a
 		x.highest = max(x.highest, f.Association)
 		p.node(x, f.Association, f.Node)
@@ -573,9 +568,9 @@ func (v *view) Beside(at record.Attachment) *record.GNB {
 
 // newest of a list; nil: it is empty.
 func (p *pod) newest(list []*record.GNB) (newest *record.GNB) {
-	order := func(g *record.GNB) uint64 { return p.known[nodeKey(g.Terminator, g.Association)].order }
+	since := func(g *record.GNB) time.Time { return p.known[nodeKey(g.Terminator, g.Association)].since }
 	for _, g := range list {
-		if newest == nil || cmp.Or(cmp.Compare(order(g), order(newest)), cmp.Compare(g.Association, newest.Association)) > 0 {
+		if newest == nil || cmp.Or(since(g).Compare(since(newest)), cmp.Compare(g.Association, newest.Association)) > 0 {
 			newest = g
 		}
 	}

@@ -88,6 +88,7 @@ type association struct {
 	streams uint16
 	peer    string
 	here    string
+	opened  time.Time
 	node    []byte
 	// lead is the shard that does what concerns the gNB; 0: none has yet.
 	lead            uint16
@@ -140,7 +141,7 @@ func New(c Config) *Terminator {
 
 // Opened: there is an association, with a number above all that there were, and so many streams for what is sent, from peer to here.
 func (t *Terminator) Opened(id uint64, streams uint16, peer, here string) {
-	t.associations[id] = &association{id: id, streams: max(streams, 1), peer: peer, here: here}
+	t.associations[id] = &association{id: id, streams: max(streams, 1), peer: peer, here: here, opened: t.w.Now()}
 	t.opened = max(t.opened, id)
 	for _, w := range t.greeted() {
 		t.w.Tell(w, &link.Opened{Association: id, Peer: peer, Here: here})

@@ -346,15 +346,16 @@ func TestWorkersAreToldWhatThereIs(t *testing.T) {
 	s.term.Took(1, &link.Remember{Shard: 1, Epoch: 0, Association: 10, Node: []byte("B")}) // fenced
 	s.happened(
 		"worker 1 <- Welcome Version:1 Terminator:t-0",
-		"worker 1 <- Opened Association:0 Peer: Node:[] Listed:true Last:true Here:",
-		"worker 1 <- Opened Association:10 Peer:gnb-a Node:[] Listed:false Last:false Here:amf",
+		"worker 1 <- Opened Association:0 Peer: Node:[] Listed:true Last:true Here: Ago:0",
+		"worker 1 <- Opened Association:10 Peer:gnb-a Node:[] Listed:false Last:false Here:amf Ago:0",
 		"worker 1 <- Node Association:10 Node:[65]",
 	)
+	s.now = s.now.Add(70 * time.Second)
 	s.worker(2, "two")
 	s.happened(
 		"worker 2 <- Welcome Version:1 Terminator:t-0",
-		"worker 2 <- Opened Association:10 Peer:gnb-a Node:[65] Listed:true Last:false Here:amf",
-		"worker 2 <- Opened Association:10 Peer: Node:[] Listed:true Last:true Here:",
+		"worker 2 <- Opened Association:10 Peer:gnb-a Node:[65] Listed:true Last:false Here:amf Ago:70000",
+		"worker 2 <- Opened Association:10 Peer: Node:[] Listed:true Last:true Here: Ago:0",
 	)
 }
 

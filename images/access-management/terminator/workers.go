@@ -99,7 +99,8 @@ func (t *Terminator) greet(id uint64, w *worker, f *link.Hello) {
 	t.w.Tell(id, &link.Welcome{Version: link.Version, Terminator: t.name})
 	for _, n := range slices.Sorted(maps.Keys(t.associations)) {
 		a := t.associations[n]
-		t.w.Tell(id, &link.Opened{Association: a.id, Peer: a.peer, Here: a.here, Node: a.node, Listed: true})
+		ago := max(1, t.w.Now().Sub(a.opened).Milliseconds())
+		t.w.Tell(id, &link.Opened{Association: a.id, Peer: a.peer, Here: a.here, Node: a.node, Listed: true, Ago: uint64(ago)})
 	}
 	t.w.Tell(id, &link.Opened{Association: t.opened, Listed: true, Last: true})
 }

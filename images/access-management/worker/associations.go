@@ -33,19 +33,13 @@ type life struct {
 type n2Association struct {
 	peer, here string
 	node       *record.GNB // nil: its gNB has not been set up. Nobody writes to it.
-	// order in which associations were opened, of all terminators, since this pod has listened; 0: before.
-	order uint64
-}
-
-// order of an association that was opened now. l.mu is held.
-func (l *links) order() uint64 {
-	l.opened++
-	return l.opened
+	// since when there is the association, by this pod's clock; zero: before it has listened, and its terminator does not say.
+	since time.Time
 }
 
 // newer says whether an association was opened behind another one. Numbers are each terminator's own.
 func (a *n2Association) newer(than *n2Association) bool {
-	return cmp.Or(cmp.Compare(a.order, than.order), cmp.Compare(a.node.Association, than.node.Association)) > 0
+	return cmp.Or(a.since.Compare(than.since), cmp.Compare(a.node.Association, than.node.Association)) > 0
 }
 
 func newAssociation(terminator string, f *link.Opened, log *slog.Logger) *n2Association {

@@ -28,8 +28,7 @@ type links struct {
 	held  map[uint16]link.Holds // shards that are held here
 	conns map[*link.Conn]bool   // that have been told so
 	lives map[string]*life      // terminators by name
-	// opened counts associations that were, calls those of terminators.
-	opened, calls uint64
+	calls uint64                // of terminators, that were made
 	// bereft are gNBs that have lost an association, and when; doubted those of them that may not have heard that their UEs are lost.
 	bereft, doubted map[string]time.Time
 	// round of looking for terminators, and of echoes; doubts are lives that were not met, and the round in which each came up.
@@ -468,15 +467,18 @@ func (s *session) opened(f *link.Opened) error {
 		}
 	case f.Listed:
 		a := newAssociation(s.name, f, l.pod.Log)
-		if was := x.associations[f.Association]; was != nil {
-			a.order = was.order
-		} else if s.again {
-			a.order = l.order()
+		switch was := x.associations[f.Association]; {
+		case was != nil:
+			a.since = was.since
+		case f.Ago > 0:
+			a.since = time.Now().Add(-time.Duration(f.Ago) * time.Millisecond)
+		case s.again:
+			a.since = time.Now()
 		}
 		x.fresh[f.Association] = a
 	default:
 		a := newAssociation(s.name, f, l.pod.Log)
-		a.order = l.order()
+		a.since = time.Now()
 		x.associations[f.Association] = a
 	}
 	var listed []*record.GNB

@@ -89,7 +89,19 @@ func (s *scripted) take(c *link.Conn, f link.Frame) error {
 // met is the next connection, welcomed by that life of the terminator, which has these associations.
 func (s *scripted) met(name string, associations ...uint64) *link.Conn {
 	s.t.Helper()
-	var c *link.Conn
+	c := s.connected(name)
+	last := uint64(0)
+	for _, a := range associations {
+		s.say(c, &link.Opened{Association: a, Listed: true})
+		last = max(last, a)
+	}
+	s.say(c, &link.Opened{Association: last, Listed: true, Last: true})
+	return c
+}
+
+// connected is the next connection, welcomed by that life of the terminator.
+func (s *scripted) connected(name string) (c *link.Conn) {
+	s.t.Helper()
 	select {
 	case c = <-s.conns:
 	case <-time.After(patience):
@@ -97,12 +109,6 @@ func (s *scripted) met(name string, associations ...uint64) *link.Conn {
 	}
 	s.t.Cleanup(c.Close)
 	s.say(c, &link.Welcome{Version: link.Version, Terminator: name})
-	last := uint64(0)
-	for _, a := range associations {
-		s.say(c, &link.Opened{Association: a, Listed: true})
-		last = max(last, a)
-	}
-	s.say(c, &link.Opened{Association: last, Listed: true, Last: true})
 	return c
 }
 
@@ -404,6 +410,41 @@ func TestAGNBThatHasGoneToAnotherTerminator(t *testing.T) {
 	first.say(c, &link.Opened{Association: 51})
 	p.awaits(t, "n2-0/1", 51, runner.There)
 	expect("when the first terminator has listed it again")
+}
+
+// A gNB that has gone to a terminator that this pod has not met yet is there, too: the terminator says since when it has been, and the first one's association, whose
+// end nobody has missed yet, was opened before.
+func TestAGNBThatHasGoneToATerminatorOfLater(t *testing.T) {
+	first, second := listen(t), listen(t)
+	p := podAt(t, func() []string { return []string{first.listener.Addr().String(), second.listener.Addr().String()} })
+	g := &record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3, Broadcast: []record.Broadcast{{PLMN: "20893"}}}}}
+	octets, err := g.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := first.connected("n2-0/1")
+	first.say(c, &link.Opened{Association: 50, Node: octets, Listed: true, Ago: 60_000})
+	first.say(c, &link.Opened{Association: 50, Listed: true, Last: true})
+	p.awaits(t, "n2-0/1", 50, runner.There)
+	for _, x := range []struct {
+		pod  string
+		ago  uint64
+		want string
+	}{
+		{"n2-1/1", 3_600_000, "n2-0/1"},
+		{"n2-2/1", 1, "n2-2/1"},
+	} {
+		other := second.connected(x.pod)
+		second.say(other, &link.Opened{Association: 3, Node: octets, Listed: true, Ago: x.ago})
+		second.say(other, &link.Opened{Association: 3, Listed: true, Last: true})
+		p.awaits(t, x.pod, 3, runner.There)
+		list := p.links.near(record.Area{PLMN: "20893", TACs: []uint32{3}})
+		if len(list) != 1 || list[0].Terminator != x.want {
+			t.Errorf("a gNB that came to %s %d ms ago is paged at %+v, want %s", x.pod, x.ago, list, x.want)
+		}
+		other.Close()
+		p.awaits(t, x.pod, 3, runner.Unheard)
+	}
 }
 
 // A gNB that has gone to another terminator may be there before the first one's death is known: what becomes of its UEs waits for that.
