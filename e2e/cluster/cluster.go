@@ -271,19 +271,34 @@ func (o Object) Condition(name string) (Condition, bool) {
 
 // Pods lists pods by label selector, without those that are on their way out.
 func (c *Cluster) Pods(ctx context.Context, selector string) ([]Object, error) {
+	alive, _, err := c.podsAndLeaving(ctx, selector)
+	return alive, err
+}
+
+func (c *Cluster) podsAndLeaving(ctx context.Context, selector string) (alive, leaving []Object, err error) {
 	var list struct {
 		Items []Object `json:"items"`
 	}
 	if err := c.JSON(ctx, &list, "get", "pods", "-l", selector); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var alive []Object
 	for _, pod := range list.Items {
 		if pod.Metadata.DeletionTimestamp == "" {
 			alive = append(alive, pod)
+		} else {
+			leaving = append(leaving, pod)
 		}
 	}
-	return alive, nil
+	return alive, leaving, nil
+}
+
+// NoneLeaves is nil when no pod of a component is about to end: what was connected to one is connected to another by then.
+func (c *Cluster) NoneLeaves(ctx context.Context, component string) error {
+	_, leaving, err := c.podsAndLeaving(ctx, "app.kubernetes.io/component="+component)
+	if err == nil && len(leaving) > 0 {
+		err = fmt.Errorf("pod %s has not ended yet", leaving[0].Metadata.Name)
+	}
+	return err
 }
 
 // Component lists the pods of one component ("amf", "upf" …).

@@ -49,6 +49,8 @@ func TestN2OnANetworkOfItsOwn(t *testing.T) {
 		check(t, cluster.Eventually(ctx, patience, func() error { return n2IsAt(ctx, 0) }))
 		_, err := k.Input(ctx, n2Networks(), "delete", "--ignore-not-found", "-f", "-")
 		check(t, err)
+		// The gNB may have come by the Service to a terminator that ends, and loses its association with it.
+		check(t, cluster.Eventually(ctx, patience, func() error { return k.NoneLeaves(ctx, componentOf(withN2)) }))
 		attached(t, ctx, firstPhone)
 	})
 	check(t, attachN2(ctx, `"c5g-n2"`))
