@@ -173,6 +173,9 @@ func (c *conn) setDeadline(t time.Time) error {
 	}
 	if c.deadline = t; !t.IsZero() {
 		c.expiry = time.AfterFunc(time.Until(t), c.room.Broadcast)
+		if now := time.Now(); !t.After(now) { // nothing is to be written any more, as TLS says at its end: what was leaves, all the same
+			t = now.Add(leaving)
+		}
 	}
 	return c.Conn.SetWriteDeadline(t)
 }

@@ -180,6 +180,32 @@ func TestAPeerThatTakesNothing(t *testing.T) {
 	})
 }
 
+// TLS says at its end that nothing is to be written any more. What was written before leaves.
+func TestNothingMoreIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBelow()
+		c := Conn(b)
+		write(t, c, "last")
+		now := time.Now()
+		if err := c.SetWriteDeadline(now); err != nil {
+			t.Fatal(err)
+		}
+		if want := now.Add(leaving); !b.deadline.Equal(want) {
+			t.Errorf("what was written may leave until %s, want %s", b.deadline, want)
+		}
+		if _, err := c.Write([]byte{1}); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%v, want %v", err, os.ErrDeadlineExceeded)
+		}
+		if got := <-b.writes; string(got) != "last" {
+			t.Errorf("sent %q", got)
+		}
+		b.free <- nil
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // There is room again as soon as something has left.
 func TestRoomAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -166,6 +166,43 @@ func TestRequestsLeaveTogether(t *testing.T) {
 	}
 }
 
+// What was written before a connection is closed arrives, and TLS's word that this is the end.
+func TestAllIsThereAtTheEnd(t *testing.T) {
+	directory := t.TempDir()
+	a := makeAuthority(t)
+	a.issue(t, directory, []authority{a}, year, "core5g-smf", "core5g-smf.core5g.svc")
+	i := open(t, directory, false)
+	raw, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Listen(raw, i)
+	defer func() { _ = l.Close() }()
+	octets := make([]byte, 20_000)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write(octets)
+			_ = c.Close()
+		}
+	}()
+	config := i.Client()
+	config.ServerName = "core5g-smf"
+	for range 100 {
+		c, err := tls.Dial("tcp", raw.Addr().String(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(c); err != nil || len(got) != len(octets) {
+			t.Fatalf("%d octets of %d, %v", len(got), len(octets), err)
+		}
+		_ = c.Close()
+	}
+}
+
 // A peer that has taken connections and died before TLS was agreed on holds nobody up for long: the one in its place is called, by who called before, too.
 func TestAHandshakeThatNobodyAnswers(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
