@@ -435,9 +435,9 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 		// hugepages; the program does not carry it.
 		upfu.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW", "NET_ADMIN", "SYS_NICE"}
 	}
-	upfcCPU := "100m"
+	upfcCPU, env := "100m", []corev1.EnvVar{wholeCPUs}
 	if Redundant(upf) {
-		upfcCPU = "500m" // a takeover reads all sessions in, and packets wait for that
+		upfcCPU, env = "500m", nil // a takeover reads all sessions in, by two threads, and packets wait for that
 	}
 	upfc := corev1.Container{
 		Name:            string(api.FunctionUPFC),
@@ -449,7 +449,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 			port("metrics", PortMetrics, corev1.ProtocolTCP),
 			port("health", PortHealth, corev1.ProtocolTCP),
 		},
-		Env: []corev1.EnvVar{wholeCPUs},
+		Env: env,
 		Resources: guaranteed(corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse(upfcCPU), corev1.ResourceMemory: upfcNeed(upf).of(upf),
 		}),
