@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -271,32 +272,27 @@ func (o Object) Condition(name string) (Condition, bool) {
 
 // Pods lists pods by label selector, without those that are on their way out.
 func (c *Cluster) Pods(ctx context.Context, selector string) ([]Object, error) {
-	alive, _, err := c.podsAndLeaving(ctx, selector)
-	return alive, err
+	list, err := c.allPods(ctx, selector)
+	return slices.DeleteFunc(list, func(pod Object) bool { return pod.Metadata.DeletionTimestamp != "" }), err
 }
 
-func (c *Cluster) podsAndLeaving(ctx context.Context, selector string) (alive, leaving []Object, err error) {
+func (c *Cluster) allPods(ctx context.Context, selector string) ([]Object, error) {
 	var list struct {
 		Items []Object `json:"items"`
 	}
-	if err := c.JSON(ctx, &list, "get", "pods", "-l", selector); err != nil {
-		return nil, nil, err
-	}
-	for _, pod := range list.Items {
-		if pod.Metadata.DeletionTimestamp == "" {
-			alive = append(alive, pod)
-		} else {
-			leaving = append(leaving, pod)
-		}
-	}
-	return alive, leaving, nil
+	err := c.JSON(ctx, &list, "get", "pods", "-l", selector)
+	return list.Items, err
 }
 
-// NoneLeaves is nil when no pod of a component is about to end: what was connected to one is connected to another by then.
-func (c *Cluster) NoneLeaves(ctx context.Context, component string) error {
-	_, leaving, err := c.podsAndLeaving(ctx, "app.kubernetes.io/component="+component)
-	if err == nil && len(leaving) > 0 {
-		err = fmt.Errorf("pod %s has not ended yet", leaving[0].Metadata.Name)
+// Ended is nil when none of these pods of a component is there any more: what was connected to one is connected to another by then.
+func (c *Cluster) Ended(ctx context.Context, component string, pods []Object) error {
+	list, err := c.allPods(ctx, "app.kubernetes.io/component="+component)
+	for _, is := range list {
+		for _, was := range pods {
+			if is.Metadata.Name == was.Metadata.Name {
+				return fmt.Errorf("pod %s has not ended yet", was.Metadata.Name)
+			}
+		}
 	}
 	return err
 }

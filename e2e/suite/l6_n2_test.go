@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // Addresses of N2's own network, of which IPAM gives each pod the next one: a gNB is told all of them.
@@ -45,12 +46,13 @@ func TestN2OnANetworkOfItsOwn(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 		defer cancel()
+		were := scene.Must[[]cluster.Object](t)(k.Component(ctx, componentOf(withN2)))
 		check(t, errors.Join(attachN2(ctx, "null"), k.Apply(ctx, ranFile)))
 		check(t, cluster.Eventually(ctx, patience, func() error { return n2IsAt(ctx, 0) }))
 		_, err := k.Input(ctx, n2Networks(), "delete", "--ignore-not-found", "-f", "-")
 		check(t, err)
-		// The gNB may have come by the Service to a terminator that ends, and loses its association with it.
-		check(t, cluster.Eventually(ctx, patience, func() error { return k.NoneLeaves(ctx, componentOf(withN2)) }))
+		// The gNB may have come by the Service to a terminator of before, and loses its association with it.
+		check(t, cluster.Eventually(ctx, patience, func() error { return k.Ended(ctx, componentOf(withN2), were) }))
 		attached(t, ctx, firstPhone)
 	})
 	check(t, attachN2(ctx, `"c5g-n2"`))
