@@ -20,7 +20,7 @@ type SMF struct {
 	conn     *net.UDPConn
 	node, n3 netip.Addr
 	recovery time.Time
-	// AtOnce is how many requests are under way at a time where there are many to make, 16 if nobody says otherwise.
+	// AtOnce is how many requests are under way at a time where there are many to make, DefaultAtOnce if nobody says otherwise.
 	AtOnce   int
 	sequence atomic.Uint32
 
@@ -38,6 +38,9 @@ const (
 
 var firstUE = netip.MustParseAddr("10.200.0.1")
 
+// DefaultAtOnce is what an SMF's AtOnce is at first.
+const DefaultAtOnce = 16
+
 // Port of PFCP (TS 29.244 4.2.2).
 const Port = 8805
 
@@ -48,7 +51,7 @@ func Associate(ctx context.Context, own, to netip.AddrPort, n3 netip.Addr) (*SMF
 	if err != nil {
 		return nil, err
 	}
-	s := &SMF{conn: conn, n3: n3, recovery: time.Now(), AtOnce: 16, waiting: map[uint32]chan message.Message{}}
+	s := &SMF{conn: conn, n3: n3, recovery: time.Now(), AtOnce: DefaultAtOnce, waiting: map[uint32]chan message.Message{}}
 	s.node = conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
 	go s.read()
 	answer, err := s.ask(ctx, message.NewAssociationSetupRequest(s.next(), s.nodeID(), ie.NewRecoveryTimeStamp(s.recovery), ie.NewCPFunctionFeatures(0)))

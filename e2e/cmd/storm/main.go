@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string) error {
 	case "pfcp":
 		n3 := address(f, "n3", "address of the UPF on N3, for the F-TEIDs")
 		sessions := f.Int("sessions", 0, "sessions to establish at first")
-		atOnce := f.Int("at-once", 16, "of them under way at a time, 1 to 1024")
+		atOnce := f.Int("at-once", storm.DefaultAtOnce, "of them under way at a time, 1 to 1024")
 		nonsense := f.Int("nonsense", 0, "requests a second for a session that is not there")
 		crowd := f.Int("crowd", 0, "requests at once, each second, for a session that is not there, instead of the others")
 		if err := f.Parse(args[1:]); err != nil {

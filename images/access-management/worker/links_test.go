@@ -379,15 +379,22 @@ func TestWhatTerminatorsHaveTaken(t *testing.T) {
 	}
 }
 
-// A gNB that has gone to another terminator, and whose association with the first nobody has missed yet, is where it came last.
-func TestAGNBThatHasGoneToAnotherTerminator(t *testing.T) {
-	first, second := listen(t), listen(t)
-	p := podAt(t, func() []string { return []string{first.listener.Addr().String(), second.listener.Addr().String()} })
-	g := &record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3, Broadcast: []record.Broadcast{{PLMN: "20893"}}}}}
+// twoTerminators that a pod looks for, and a gNB of tracking area 3, also as terminators have it.
+func twoTerminators(t *testing.T) (p *Pod, first, second *scripted, g *record.GNB, octets []byte) {
+	t.Helper()
+	first, second = listen(t), listen(t)
+	p = podAt(t, func() []string { return []string{first.listener.Addr().String(), second.listener.Addr().String()} })
+	g = &record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3, Broadcast: []record.Broadcast{{PLMN: "20893"}}}}}
 	octets, err := g.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p, first, second, g, octets
+}
+
+// A gNB that has gone to another terminator, and whose association with the first nobody has missed yet, is where it came last.
+func TestAGNBThatHasGoneToAnotherTerminator(t *testing.T) {
+	p, first, second, g, octets := twoTerminators(t)
 	c := first.met("n2-0/1", 49)
 	other := second.met("n2-1/1", 1)
 	first.say(c, &link.Opened{Association: 50, Node: octets})
@@ -415,13 +422,7 @@ func TestAGNBThatHasGoneToAnotherTerminator(t *testing.T) {
 // A gNB that has gone to a terminator that this pod has not met yet is there, too: the terminator says since when it has been, and the first one's association, whose
 // end nobody has missed yet, was opened before.
 func TestAGNBThatHasGoneToATerminatorOfLater(t *testing.T) {
-	first, second := listen(t), listen(t)
-	p := podAt(t, func() []string { return []string{first.listener.Addr().String(), second.listener.Addr().String()} })
-	g := &record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3, Broadcast: []record.Broadcast{{PLMN: "20893"}}}}}
-	octets, err := g.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, first, second, _, octets := twoTerminators(t)
 	c := first.connected("n2-0/1")
 	first.say(c, &link.Opened{Association: 50, Node: octets, Listed: true, Ago: 60_000})
 	first.say(c, &link.Opened{Association: 50, Listed: true, Last: true})

@@ -49,6 +49,17 @@ func write(t *testing.T, c net.Conn, text string) {
 	}
 }
 
+// full is a connection without room for more: what was written first is being sent.
+func full(t *testing.T) (*below, net.Conn) {
+	t.Helper()
+	b := newBelow()
+	c := Conn(b)
+	write(t, c, "first")
+	<-b.writes
+	write(t, c, string(make([]byte, most)))
+	return b, c
+}
+
 // What is written while something is sent leaves together, in its order, and what a failed write was is told to the next.
 func TestWritesLeaveTogether(t *testing.T) {
 	b := newBelow()
@@ -130,11 +141,7 @@ func TestAllArrives(t *testing.T) {
 // A peer that takes nothing has writes wait for room, until their deadline or the end, which nothing keeps for long.
 func TestAPeerThatTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBelow()
-		c := Conn(b)
-		write(t, c, "first")
-		<-b.writes // which does not end
-		write(t, c, string(make([]byte, most)))
+		b, c := full(t)
 		const patience = time.Second
 		if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 			t.Fatal(err)
@@ -209,11 +216,7 @@ func TestNothingMoreIsWritten(t *testing.T) {
 // There is room again as soon as something has left.
 func TestRoomAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBelow()
-		c := Conn(b)
-		write(t, c, "first")
-		<-b.writes
-		write(t, c, string(make([]byte, most)))
+		b, c := full(t)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := c.Write([]byte("last"))

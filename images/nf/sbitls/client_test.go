@@ -129,12 +129,18 @@ func (c counted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Headers and content of a request leave in one system call, as a rule.
-func TestRequestsLeaveTogether(t *testing.T) {
+// ofSMF is the identity of an SMF, which calls itself.
+func ofSMF(t *testing.T) *Identity {
+	t.Helper()
 	directory := t.TempDir()
 	a := makeAuthority(t)
 	a.issue(t, directory, []authority{a}, year, "core5g-smf", "core5g-smf.core5g.svc")
-	i := open(t, directory, false)
+	return open(t, directory, false)
+}
+
+// Headers and content of a request leave in one system call, as a rule.
+func TestRequestsLeaveTogether(t *testing.T) {
+	i := ofSMF(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -168,10 +174,7 @@ func TestRequestsLeaveTogether(t *testing.T) {
 
 // What was written before a connection is closed arrives, and TLS's word that this is the end.
 func TestAllIsThereAtTheEnd(t *testing.T) {
-	directory := t.TempDir()
-	a := makeAuthority(t)
-	a.issue(t, directory, []authority{a}, year, "core5g-smf", "core5g-smf.core5g.svc")
-	i := open(t, directory, false)
+	i := ofSMF(t)
 	raw, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
