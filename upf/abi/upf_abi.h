@@ -500,7 +500,9 @@ struct upf_echo {
 	upf_addr local_addr;
 	uint16_t sequence;
 	uint8_t ohc; // UPF_OHC_GTPU4 or UPF_OHC_GTPU6
-	uint8_t reserved[5];
+	// The request before had no answer: the peer may have another link-layer address than is known.
+	uint8_t repeated;
+	uint8_t reserved[4];
 };
 static_assert(sizeof(struct upf_echo) == 48, "upf_echo");
 

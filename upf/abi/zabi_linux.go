@@ -572,7 +572,8 @@ type Echo struct {
 	LocalAddr Addr
 	Sequence  uint16
 	Ohc       uint8
-	Reserved  [5]uint8
+	Repeated  uint8
+	Reserved  [4]uint8
 }
 
 // Trace is struct upf_trace, 24 octets.
@@ -1301,8 +1302,10 @@ var (
 	_ [40 - unsafe.Offsetof(Echo{}.Sequence)]struct{}
 	_ [unsafe.Offsetof(Echo{}.Ohc) - 42]struct{}
 	_ [42 - unsafe.Offsetof(Echo{}.Ohc)]struct{}
-	_ [unsafe.Offsetof(Echo{}.Reserved) - 43]struct{}
-	_ [43 - unsafe.Offsetof(Echo{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Echo{}.Repeated) - 43]struct{}
+	_ [43 - unsafe.Offsetof(Echo{}.Repeated)]struct{}
+	_ [unsafe.Offsetof(Echo{}.Reserved) - 44]struct{}
+	_ [44 - unsafe.Offsetof(Echo{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Trace{}) - 24]struct{}
 	_ [24 - unsafe.Sizeof(Trace{})]struct{}
 	_ [unsafe.Offsetof(Trace{}.Rec) - 0]struct{}

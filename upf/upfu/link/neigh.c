@@ -293,6 +293,29 @@ neigh_confirm6(struct worker *w, enum upf_port port, const uint8_t *addr)
 	}
 }
 
+// Of a request that is under way already nothing is changed: its last ones go to everybody.
+static void
+doubt(struct worker *w, enum upf_port port, struct neigh *n)
+{
+	if (n == NULL || n->state != NEIGH_GOOD)
+		return;
+	n->state = NEIGH_STALE;
+	n->tries = TRIES / 2;
+	neigh_ask(w, port, n, NULL);
+}
+
+void
+neigh_doubt4(struct worker *w, enum upf_port port, rte_be32_t addr)
+{
+	doubt(w, port, neigh_find(w->neigh[port], addr));
+}
+
+void
+neigh_doubt6(struct worker *w, enum upf_port port, const uint8_t *addr)
+{
+	doubt(w, port, neigh_find6(w->neigh6[port], addr));
+}
+
 const struct rte_ether_addr *
 neigh_mac4(struct worker *w, enum upf_port port, rte_be32_t addr)
 {

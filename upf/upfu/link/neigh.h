@@ -38,6 +38,10 @@ void neigh_hear6(struct worker *w, enum upf_port port, const uint8_t *addr,
 	const struct rte_ether_addr *mac, bool add, bool override);
 // IPv6: addr is there, without its MAC address.
 void neigh_confirm6(struct worker *w, enum upf_port port, const uint8_t *addr);
+// Who is there does not answer: it may be another one by now, at the same address. Everybody on the link is asked, and
+// the MAC address that is known serves until somebody answers, or nobody does (RFC 4861 7.3.3, RFC 1122 2.3.2.1).
+void neigh_doubt4(struct worker *w, enum upf_port port, rte_be32_t addr);
+void neigh_doubt6(struct worker *w, enum upf_port port, const uint8_t *addr);
 // The MAC address of a neighbour that is known; NULL: it is not.
 const struct rte_ether_addr *neigh_mac4(struct worker *w, enum upf_port port, rte_be32_t addr);
 const struct rte_ether_addr *neigh_mac6(struct worker *w, enum upf_port port, const uint8_t *addr);

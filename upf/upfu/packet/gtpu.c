@@ -552,6 +552,25 @@ gtpu_send_end_marker(struct worker *w, const struct upf_end_marker *marker)
 	send_message(w, &way, &message, length);
 }
 
+// A peer on the link itself, which has not answered. Whoever is behind a gateway says nothing of the gateway's address.
+static void
+doubt_peer(struct worker *w, const struct way *way)
+{
+	const struct port *port = &w->port[way->port];
+	rte_be32_t them4;
+
+	if (way->ip6) {
+		const uint8_t *hop = port_next_hop6(port, way->them, 0);
+
+		if (hop != NULL && memcmp(hop, way->them, sizeof(way->them)) == 0)
+			neigh_doubt6(w, way->port, hop);
+		return;
+	}
+	memcpy(&them4, way->them, sizeof(them4));
+	if (port_next_hop(port, them4, 0) == them4)
+		neigh_doubt4(w, way->port, them4);
+}
+
 // TS 29.281 7.2.1.
 void
 gtpu_send_echo(struct worker *w, const struct upf_echo *echo)
@@ -570,6 +589,8 @@ gtpu_send_echo(struct worker *w, const struct upf_echo *echo)
 	};
 	struct way way = way_to(w, echo->ohc, echo->local_addr, echo->peer_addr, GTPU_PORT);
 
+	if (echo->repeated)
+		doubt_peer(w, &way);
 	shm_add(&w->stats->local.gtpu_echo_requests_sent, 1);
 	send_message(w, &way, &message, sizeof(message));
 }

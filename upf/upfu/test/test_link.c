@@ -136,9 +136,9 @@ own_addresses_are_announced_in_ipv6(void **state)
 
 // Makes the worker send something to the gNB: an Echo Request.
 static void
-send_echo6(struct rig *rig)
+send_echo6(struct rig *rig, uint8_t repeated)
 {
-	struct upf_echo echo = {.sequence = 1, .ohc = UPF_OHC_GTPU6};
+	struct upf_echo echo = {.sequence = 1, .ohc = UPF_OHC_GTPU6, .repeated = repeated};
 
 	memcpy(echo.peer_addr, rig_gnb6, sizeof(echo.peer_addr));
 	memcpy(echo.local_addr, rig_n3_addr6, sizeof(echo.local_addr));
@@ -178,7 +178,7 @@ packets_wait_for_the_advertisement(void **state)
 	struct frame f;
 
 	(void)state;
-	send_echo6(rig);
+	send_echo6(rig, 0);
 	nd = sent_nd(rig, UPF_PORT_N3);
 	assert_int_equal(nd.icmp[0], ICMP6_NEIGHBOUR_SOLICITATION);
 	assert_memory_equal(nd.icmp + 8, rig_gnb6, 16);
@@ -197,7 +197,7 @@ packets_wait_for_the_advertisement(void **state)
 	rte_pktmbuf_free(m);
 	assert_int_equal(rig->shm.workers[0].local.nd_advertisements, 1);
 	// Known, it is asked again by its address alone when it grows old, and serves meanwhile.
-	send_echo6(rig);
+	send_echo6(rig, 0);
 	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1);
 	expire6(rig);
 	nd = sent_nd(rig, UPF_PORT_N3);
@@ -215,12 +215,21 @@ packets_wait_for_the_advertisement(void **state)
 		&rig_gateway_mac);
 	inject_packet(rig, UPF_PORT_N3, &f);
 	assert_true(rte_is_same_ether_addr(&entry6(rig, rig_gnb6)->mac, &rig_gateway_mac));
+	// One that does not answer an Echo Request is asked for by the group.
+	send_echo6(rig, 1);
+	nd = sent_nd(rig, UPF_PORT_N3);
+	assert_memory_equal(nd.ip.dst, group, 16);
+	assert_int_equal(entry6(rig, rig_gnb6)->state, NEIGH_STALE);
+	nd_packet(&f, ICMP6_NEIGHBOUR_ADVERTISEMENT, 0x60, rig_gnb6, rig_n3_addr6, rig_gnb6,
+		&rig_gateway_mac);
+	inject_packet(rig, UPF_PORT_N3, &f);
+	assert_int_equal(entry6(rig, rig_gnb6)->state, NEIGH_GOOD);
 	// Silent, it is given up.
-	send_echo6(rig);
+	send_echo6(rig, 0);
 	for (unsigned i = 0; i < 6; i++)
 		expire6(rig);
 	rig_count_sent(rig, UPF_PORT_N3);
-	send_echo6(rig);
+	send_echo6(rig, 0);
 	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 1);
 	rig_assert_no_other_drops(rig);
 	rig_free(rig);
@@ -353,7 +362,7 @@ gtpu_signalling_goes_over_ipv6(void **state)
 	memcpy(error + 24, rig_n3_addr6, 16);
 	assert_gtpu6_sent(rig, error, sizeof(error));
 	assert_int_equal(rig_dropped(rig, UPF_DROP_UNKNOWN_TEID), 1);
-	send_echo6(rig);
+	send_echo6(rig, 0);
 	assert_gtpu6_sent(rig, asked, sizeof(asked));
 	frame_gtpu6(&f, rig_n3_addr6, 0x32, 2, 0, "\0\1\0\0\x0e\0", 6);
 	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
@@ -602,7 +611,7 @@ advertisements_reach_the_worker_that_asked(void **state)
 	struct frame f, packet;
 
 	(void)state;
-	send_echo6(rig); // by worker 0
+	send_echo6(rig, 0); // by worker 0
 	rte_pktmbuf_free(rig_sent(rig, UPF_PORT_N3));
 	nd_packet(&packet, ICMP6_NEIGHBOUR_ADVERTISEMENT, 0x60, rig_gnb6, rig_n3_addr6, rig_gnb6,
 		&rig_gnb_mac);

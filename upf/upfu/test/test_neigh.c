@@ -6,6 +6,7 @@
 
 #include "frames.h"
 #include "link/neigh_message.h"
+#include "packet/gtpu.h"
 #include "rules.h"
 #include "tests.h"
 
@@ -309,6 +310,81 @@ own_addresses_are_announced(void **state)
 	rig_free(rig);
 }
 
+static struct rte_ether_addr
+sent_to(struct rig *rig, enum upf_port port)
+{
+	struct rte_mbuf *m = rig_sent(rig, port);
+	struct rte_ether_addr to;
+
+	assert_non_null(m);
+	to = rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr;
+	rte_pktmbuf_free(m);
+	return to;
+}
+
+static void
+send_echo(struct rig *rig, uint8_t last, uint8_t repeated)
+{
+	struct upf_echo echo = {.peer_addr = {172, 30, last == 1 ? 4 : 3, last},
+		.local_addr = {172, 30, 3, 17},
+		.sequence = 1,
+		.ohc = UPF_OHC_GTPU4,
+		.repeated = repeated};
+
+	gtpu_send_echo(rig->worker[0], &echo);
+	rig_poll(rig);
+}
+
+// Another gNB at an address says nothing of itself before it has something to send.
+static void
+peer_that_does_not_answer_is_asked_who_it_is(void **state)
+{
+	static const struct rte_ether_addr other = {{2, 0, 0, 0, 0, 0x77}};
+	const uint32_t gateway = RIG_IP(172, 30, 3, 1);
+	struct config config = rig_config();
+	struct rig *rig;
+	struct rte_ether_addr to;
+	struct rte_arp_hdr arp;
+	struct frame f;
+
+	(void)state;
+	config.interface[UPF_PORT_N3].gateway[0] = gateway;
+	rig = rig_create_with(&config, 1, true);
+	rig_poll(rig);
+	send_echo(rig, 100, 0);
+	to = sent_to(rig, UPF_PORT_N3);
+	assert_true(rte_is_same_ether_addr(&to, &rig_gnb_mac));
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
+	send_echo(rig, 100, 1);
+	arp = sent_arp(rig, UPF_PORT_N3);
+	assert_int_equal(arp.arp_data.arp_tip, rte_cpu_to_be_32(RIG_GNB));
+	to = sent_to(rig, UPF_PORT_N3); // who is known goes on meanwhile
+	assert_true(rte_is_same_ether_addr(&to, &rig_gnb_mac));
+	send_echo(rig, 100, 1); // under way already
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1);
+	frame_arp(&f, 2, &other, RIG_GNB, RIG_IP(172, 30, 3, 16));
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	send_echo(rig, 100, 0);
+	to = sent_to(rig, UPF_PORT_N3);
+	assert_true(rte_is_same_ether_addr(&to, &other));
+	// Whoever is behind a gateway says nothing of that one.
+	send_echo(rig, 1, 0);
+	arp = sent_arp(rig, UPF_PORT_N3);
+	assert_int_equal(arp.arp_data.arp_tip, rte_cpu_to_be_32(gateway));
+	frame_arp(&f, 2, &rig_gateway_mac, gateway, RIG_IP(172, 30, 3, 16));
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	rig_count_sent(rig, UPF_PORT_N3);
+	send_echo(rig, 1, 1);
+	to = sent_to(rig, UPF_PORT_N3);
+	assert_true(rte_is_same_ether_addr(&to, &rig_gateway_mac));
+	assert_int_equal(entry(rig, UPF_PORT_N3, gateway)->state, NEIGH_GOOD);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 int
 test_neigh(void)
 {
@@ -321,6 +397,7 @@ test_neigh(void)
 		cmocka_unit_test(table_full_of_strangers_keeps_working),
 		cmocka_unit_test(without_packet_buffers_requests_are_counted),
 		cmocka_unit_test(own_addresses_are_announced),
+		cmocka_unit_test(peer_that_does_not_answer_is_asked_who_it_is),
 	};
 
 	return cmocka_run_group_tests_name("neigh", tests, NULL, NULL);

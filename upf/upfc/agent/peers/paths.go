@@ -42,6 +42,8 @@ func newPaths() *paths { return &paths{of: map[netip.Addr]*path{}} }
 type echo struct {
 	peer     netip.Addr
 	sequence uint16
+	// repeated: the peer may be another one by now, at the same address: upf-u asks for its link-layer address anew.
+	repeated bool
 }
 
 // turn looks at all paths. Peers that nobody uses any more are forgotten.
@@ -76,7 +78,7 @@ func (p *paths) turn(now time.Time, used map[netip.Addr]int, c config.Echo) (sen
 		}
 		t.sent++
 		t.next = now.Add(c.Timeout)
-		send = append(send, echo{peer, t.sequence})
+		send = append(send, echo{peer, t.sequence, t.sent > 1})
 	}
 	return send, failed
 }
@@ -166,6 +168,9 @@ func (p *Peers) sendEchoes(conn *dataplane.Conn, send []echo) error {
 		for _, e := range send[:n] {
 			r := abi.Echo{PeerAddr: abi.AddrOf(e.peer), Sequence: e.sequence, Ohc: abi.OhcGtpu4}
 			from, fromN9 := own.N3.V4, own.N9.V4
+			if e.repeated {
+				r.Repeated = 1
+			}
 			if e.peer.Is6() {
 				from, fromN9, r.Ohc = own.N3.V6, own.N9.V6, abi.OhcGtpu6
 			}

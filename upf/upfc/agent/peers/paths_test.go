@@ -16,12 +16,16 @@ func TestPaths(t *testing.T) {
 	used := map[netip.Addr]int{peer: 1}
 	start := time.Unix(1_800_000_000, 0)
 	p := newPaths()
+	last := uint16(0)
 	at := func(after time.Duration, wantSent []uint16, wantFailed bool) {
 		t.Helper()
 		send, failed := p.turn(start.Add(after), used, c)
 		var got []uint16
 		for _, e := range send {
-			got = append(got, e.sequence)
+			if e.repeated != (e.sequence == last) {
+				t.Errorf("after %v: request %d repeated: %t", after, e.sequence, e.repeated)
+			}
+			got, last = append(got, e.sequence), e.sequence
 		}
 		if diff := cmp.Diff(wantSent, got); diff != "" || (len(failed) > 0) != wantFailed {
 			t.Errorf("after %v: failed %v, sequence numbers (-want +got):\n%s", after, failed, diff)
