@@ -382,6 +382,25 @@ func TestUplinkDataWakesIdleUE(t *testing.T) {
 	b.amf.WaitTrace("Service Request (type 1)", 1)
 }
 
+// TS 24.501 5.6.1.1 d: the network has taken a connected UE's user plane away, and the UE has something to send.
+func TestUplinkDataOfAConnectedUE(t *testing.T) {
+	b := start(t, fakeamf.Knobs{}, nil)
+	b.ready()
+	b.amf.ReleaseResource(testSUPI, 1)
+	b.wait("the end of its tunnel", func(s ue.Status) bool { return !s.Sessions[0].Up })
+	b.must(b.ue.SendUplink(1, []byte("waiting")))
+	b.must(b.ue.SendUplink(1, []byte("too")))
+	b.amf.WaitTrace("Service Request (type 1)", 1)
+	for _, want := range []string{"waiting", "too"} {
+		if p := <-b.n3.sent; p.payload != want {
+			t.Errorf("sent %+v, want %s", p, want)
+		}
+	}
+	if s := b.ue.Status(); s.CM != "connected" || s.Counters.ServiceRequests != 1 || s.Counters.Releases != 0 {
+		t.Errorf("%d service requests, %d releases, %s", s.Counters.ServiceRequests, s.Counters.Releases, s.CM)
+	}
+}
+
 func TestPaging(t *testing.T) {
 	b := start(t, fakeamf.Knobs{}, nil)
 	b.ready()

@@ -610,8 +610,20 @@ func (u *UE) uplink(s *session, b []byte) {
 	if s.waking.CompareAndSwap(false, true) {
 		u.q.push(func() {
 			s.waking.Store(false)
-			u.resume = u.resume || u.conn == nil && s.state == active
+			u.hasData(s)
 		})
+	}
+}
+
+// hasData asks for the session's user plane (TS 24.501 5.6.1.1 c, d): at once while the UE is idle. While it is connected, what the network has on its way may
+// have the tunnel already.
+func (u *UE) hasData(s *session) {
+	switch {
+	case s.state != active || u.resume:
+	case u.conn == nil:
+		u.resume = true
+	case s.tunnel.Load() == nil:
+		u.revive(s)
 	}
 }
 
@@ -700,6 +712,7 @@ func (u *UE) SessionUp(c *gnb.Connection, psi uint8, t *gtpu.Tunnel) {
 		}
 		s.setTunnel(t)
 		s.revivals = 0
+		u.resume = u.resume && u.lacksTunnel()
 		u.solicit(s)
 		s.heldMu.Lock()
 		held := s.held
@@ -709,6 +722,11 @@ func (u *UE) SessionUp(c *gnb.Connection, psi uint8, t *gtpu.Tunnel) {
 			u.uplink(s, b)
 		}
 	})
+}
+
+// lacksTunnel says whether a session that there is has none.
+func (u *UE) lacksTunnel() bool {
+	return slices.ContainsFunc(u.list(), func(s *session) bool { return s.state == active && s.tunnel.Load() == nil })
 }
 
 // SessionDown tells that the session has no tunnel any more.

@@ -743,6 +743,8 @@ func (a *AMF) uplink(u *ue, pdu []byte) {
 		a.note("Deregistration Accept")
 		a.forget(u)
 		a.releaseCommand(u, nil)
+	case nas.MsgTypeServiceRequest: // of a UE that is connected
+		a.service(u, m.ServiceRequest, binary.BigEndian.Uint32(append([]byte{0, 0, 0}, pdu[6])))
 	case nas.MsgTypeULNASTransport:
 		a.sessionMessage(u, m.ULNASTransport)
 	case nas.MsgTypeNotificationResponse:

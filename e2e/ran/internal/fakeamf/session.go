@@ -248,16 +248,44 @@ func (a *AMF) accept(u *ue, asked *n1.EstablishmentRequest, m *nasMessage.ULNAST
 
 // SetUpAgain asks for resources of a session that may have some.
 func (a *AMF) SetUpAgain(supi string, psi uint8) {
+	a.connected(supi, func(u *ue) { a.resourceSetup(u, nil, []*Session{u.sessions[psi]}) })
+}
+
+// resourceSetup asks the gNB that has the UE for resources, with a NAS message if there is one.
+func (a *AMF) resourceSetup(u *ue, nasPDU []byte, sessions []*Session) {
+	req := &ngapType.PDUSessionResourceSetupRequest{}
+	ies := &req.ProtocolIEs.List
+	n2.Add(ies, n2.Reject, &ngapType.AMFUENGAPID{Value: u.amfID})
+	n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: u.ranID})
+	if nasPDU != nil {
+		n2.Add(ies, n2.Reject, &ngapType.NASPDU{Value: nasPDU})
+	}
+	list := &ngapType.PDUSessionResourceSetupListSUReq{}
+	for _, s := range sessions {
+		list.List = append(list.List, ngapType.PDUSessionResourceSetupItemSUReq{
+			PDUSessionID: ngapType.PDUSessionID{Value: int64(s.PSI)}, SNSSAI: a.slice(u, s), PDUSessionResourceSetupRequestTransfer: a.requestTransfer(s),
+		})
+	}
+	n2.Add(ies, n2.Reject, list)
+	a.send(n2.Initiating(n2.Reject, req))
+}
+
+// ReleaseResource takes the resources of a session away, and says nothing to the UE.
+func (a *AMF) ReleaseResource(supi string, psi uint8) {
 	a.connected(supi, func(u *ue) {
-		req := &ngapType.PDUSessionResourceSetupRequest{}
-		ies := &req.ProtocolIEs.List
-		s := u.sessions[psi]
+		transfer, err := n2.Marshal(ngapType.PDUSessionResourceReleaseCommandTransfer{Cause: *n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentUnspecified)})
+		if err != nil {
+			a.T.Error(err)
+		}
+		m := &ngapType.PDUSessionResourceReleaseCommand{}
+		ies := &m.ProtocolIEs.List
 		n2.Add(ies, n2.Reject, &ngapType.AMFUENGAPID{Value: u.amfID})
 		n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: u.ranID})
-		n2.Add(ies, n2.Reject, &ngapType.PDUSessionResourceSetupListSUReq{List: []ngapType.PDUSessionResourceSetupItemSUReq{{
-			PDUSessionID: ngapType.PDUSessionID{Value: int64(psi)}, SNSSAI: a.slice(u, s), PDUSessionResourceSetupRequestTransfer: a.requestTransfer(s),
+		n2.Add(ies, n2.Reject, &ngapType.PDUSessionResourceToReleaseListRelCmd{List: []ngapType.PDUSessionResourceToReleaseItemRelCmd{{
+			PDUSessionID: ngapType.PDUSessionID{Value: int64(psi)}, PDUSessionResourceReleaseCommandTransfer: transfer,
 		}}})
-		a.send(n2.Initiating(n2.Reject, req))
+		u.sessions[psi].Up = false
+		a.send(n2.Initiating(n2.Reject, m))
 	})
 }
 
@@ -304,7 +332,7 @@ func (a *AMF) service(u *ue, m *nasMessage.ServiceRequest, count uint32) {
 		u.sessions = map[uint8]*Session{}
 	}
 	if a.smf == nil {
-		a.contextSetup(u, a.protect(u, serviceAccept(u)), up)
+		a.serviceAccepted(u, up)
 		return
 	}
 	id := u.amfID
@@ -323,6 +351,19 @@ func serviceAccept(u *ue) []byte {
 	return append([]byte{0x7e, 0, nas.MsgTypeServiceAccept, 0x50, 2}, nasConvert.PSIToBuf(held)...)
 }
 
+// serviceAccepted sends the service accept, to a gNB that has the UE's context already where it was connected (TS 23.502 4.2.3.2 step 12).
+func (a *AMF) serviceAccepted(u *ue, up []*Session) {
+	accept := a.protect(u, serviceAccept(u))
+	switch {
+	case !u.icsDone:
+		a.contextSetup(u, accept, up)
+	case len(up) > 0:
+		a.resourceSetup(u, accept, up)
+	default:
+		a.transport(u, accept)
+	}
+}
+
 // accepted sends the service accept with the sessions that are up again, and what has waited for the UE.
 func (a *AMF) accepted(u *ue, up []*Session) {
 	waits := a.reached(u)
@@ -332,7 +373,7 @@ func (a *AMF) accepted(u *ue, up []*Session) {
 			up = append(up, s)
 		}
 	}
-	a.contextSetup(u, a.protect(u, serviceAccept(u)), up)
+	a.serviceAccepted(u, up)
 	for psi, w := range waits {
 		if s := u.sessions[psi]; s != nil && w.n1 != nil { // what there was for the gNB, the set-up has
 			a.deliver(u, s, message{n1: w.n1})
